@@ -1,0 +1,45 @@
+# Verbs of the project. `make help` lists them.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test soak check bench kube docs clean
+
+help: ## Show what each verb does
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F '\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+install: $(STAMP) ## Create the virtual environment and install the project with its development tools
+
+$(STAMP): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## Run two gangs from submission to completion on this machine (about half a minute)
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python examples/demo.py
+
+test: $(STAMP) ## Run all tests
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not soak and not kube'
+
+soak: $(STAMP) ## Run the long tests: kill -9 rounds and long random sequences
+	$(BIN)/python -m pytest -m soak --timeout 3600
+
+check: $(STAMP) ## Format, lint, types and the dependency rule between the rings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+bench: $(STAMP) ## Run every benchmark and print its figures as JSON
+	$(BIN)/python -m benchmarks
+
+kube: ## Build a real kube-apiserver for tests (needs Go)
+	@echo "tests against a real kube-apiserver are not part of this version" && exit 1
+
+docs: $(STAMP) ## Run every command and link check of the documentation
+	$(BIN)/python -m pytest tests/docs
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
