@@ -1,0 +1,1 @@
+"""Admission: what a submitted object becomes (mutate) and whether it may exist (validate)."""

@@ -1,0 +1,155 @@
+"""Pods: sent to their resource group and gated (mutate); their disruption budget annotations (validate).
+
+Called for every pod of a cluster, so each rule first looks whether it applies at all, on the raw document.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from volcano.webhooks.rules.edits import Edits
+from volcano.webhooks.rules.model import (
+    ALLOWED,
+    AdmissionRequest,
+    AdmissionResponse,
+    Cause,
+    ResourceGroup,
+    Settings,
+    World,
+    denied,
+)
+
+if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
+
+QUEUE_ALLOCATION_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
+RESOURCE_GROUP: Final = "volcano.sh/resource-group"
+BUDGET_ANNOTATIONS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
+
+INT32_MAX: Final = 2**31 - 1
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+
+
+def mutate(request: AdmissionRequest, _world: World, settings: Settings) -> AdmissionResponse:
+    """Scheduling gate of the queue, then the first resource group that matches."""
+    if request.operation != "CREATE":
+        return denied("expect operation to be 'CREATE' ")
+    pod = request.object
+    if settings.resource_groups is None or pod is None:
+        return ALLOWED
+    annotations = _mapping(_mapping(pod, "metadata"), "annotations")
+    gated = settings.queue_admission_gates and annotations.get(QUEUE_ALLOCATION_GATE) == "true"
+    group = _first_match(settings.resource_groups, pod, annotations, request.namespace)
+    if not gated and group is None:
+        return ALLOWED
+    edits = Edits(pod)
+    if gated:
+        _add_gate(edits)
+    if group is not None:
+        _join(edits, group)
+    return edits.response()
+
+
+def _add_gate(edits: Edits) -> None:
+    gate = {"name": QUEUE_ALLOCATION_GATE}
+    gates = _mapping(edits.document, "spec").get("schedulingGates")
+    if gates is None:
+        edits.add([gate], "spec", "schedulingGates")
+    elif gate not in gates:
+        edits.append(gate, "spec", "schedulingGates")
+
+
+def _join(edits: Edits, group: ResourceGroup) -> None:
+    spec = _mapping(edits.document, "spec")
+    if group.labels:
+        edits.add({**_mapping(spec, "nodeSelector"), **group.labels}, "spec", "nodeSelector")
+    if not spec.get("affinity") and (affinity := _json_mapping(group.affinity)):
+        edits.add(affinity, "spec", "affinity")
+    if group.tolerations:
+        edits.add([*(spec.get("tolerations") or ()), *group.tolerations], "spec", "tolerations")
+    if group.scheduler_name:
+        edits.add(group.scheduler_name, "spec", "schedulerName")
+
+
+def _first_match(
+    groups: tuple[ResourceGroup, ...], pod: JsonObject, annotations: JsonObject, namespace: str
+) -> ResourceGroup | None:
+    namespace = _mapping(pod, "metadata").get("namespace") or namespace
+    return next((group for group in groups if _matches(group, namespace, annotations)), None)
+
+
+def _matches(group: ResourceGroup, namespace: str, annotations: JsonObject) -> bool:
+    match group.object.key:
+        case "namespace":
+            return namespace in group.object.value
+        case "annotation":
+            return _any_pair(group.object.value, annotations)
+        case "":
+            return _any_pair(group.object.value, annotations) or annotations.get(RESOURCE_GROUP) == group.resource_group
+        case _:
+            return False
+
+
+def _any_pair(pairs: tuple[str, ...], annotations: JsonObject) -> bool:
+    """Whether one of the "key: value" lines is an annotation of the pod."""
+    for pair in pairs:
+        key, colon, value = pair.partition(":")
+        if colon and annotations.get(key.strip().strip("\"'")) == value.strip().strip("\"'"):
+            return True
+    return False
+
+
+def validate(request: AdmissionRequest, _world: World, settings: Settings) -> AdmissionResponse:
+    """At most one disruption budget annotation, with a positive count or a percentage."""
+    if request.operation != "CREATE":
+        return denied("expect operation to be 'CREATE'")
+    pod = request.object
+    if pod is None or _mapping(pod, "spec").get("schedulerName") not in settings.scheduler_names:
+        return ALLOWED
+    annotations = _mapping(_mapping(pod, "metadata"), "annotations")
+    given = [key for key in BUDGET_ANNOTATIONS if key in annotations]
+    if not given:
+        return ALLOWED
+    for key in given:
+        if message := _budget_error(key, annotations[key]):
+            return denied(
+                message, [Cause(_annotation(key), message, 'give a count such as "2" or a share such as "50%"')]
+            )
+    if len(given) > 1:
+        message = f"not allow configure multiple annotations <[{' '.join(BUDGET_ANNOTATIONS)}]> at same time"
+        return denied(message, [Cause(_annotation(given[1]), message, f"keep {given[0]} or {given[1]}, not both")])
+    return ALLOWED
+
+
+def _budget_error(key: str, value: Any) -> str:
+    text = str(value)
+    digits = text.removesuffix("%")
+    if not _INTEGER.fullmatch(digits):
+        return f'invalid value strconv.Atoi: parsing "{digits}": invalid syntax for {key}'
+    percentage = text.endswith("%") or int(digits) > INT32_MAX
+    if percentage and not 0 < int(digits) < 100:
+        return f'invalid value <"{text}"> for {key}, it must be a valid percentage which between 1% ~ 99%'
+    if not percentage and int(digits) <= 0:
+        return f'invalid value <"{text}"> for {key}, it must be a positive integer'
+    return ""
+
+
+def _annotation(key: str) -> str:
+    return f"metadata.annotations[{key}]"
+
+
+def _mapping(document: JsonObject, key: str) -> JsonObject:
+    """The mapping at `key`; empty when absent or of another type (the schema reports that)."""
+    inner = document.get(key)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _json_mapping(text: str) -> JsonObject:
+    """A JSON object; empty when the text is not one: a damaged group setting must not stop pods."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}

@@ -1,0 +1,68 @@
+"""Every admission path once, and the three ways to run them: mutate, validate, review.
+
+The rules themselves are in the file of their kind; adapters call only the functions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from volcano.webhooks.rules import pods
+from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionResponse, Rule, Settings, World
+
+BATCH: Final = "batch.volcano.sh"
+SCHEDULING: Final = "scheduling.volcano.sh"
+CREATE: Final = frozenset({"CREATE"})
+
+RULES: Final = (
+    Rule("/pods/mutate", "", "pods", CREATE, pods.mutate),
+    Rule("/pods/validate", "", "pods", CREATE, pods.validate),
+)
+
+
+def _by_resource(phase: str) -> Mapping[tuple[str, str], Rule]:
+    return {(rule.group, rule.resource): rule for rule in RULES if rule.path.endswith(phase)}
+
+
+MUTATING: Final = _by_resource("/mutate")
+VALIDATING: Final = _by_resource("/validate")
+
+
+def mutate(request: AdmissionRequest, world: World, settings: Settings) -> AdmissionResponse:
+    """Defaults for the object in `request`: a JSON Patch and the patched object, or nothing to change."""
+    rule = MUTATING.get((request.group, request.resource))
+    if rule is None or request.operation not in rule.operations or request.subresource:
+        return ALLOWED
+    return rule.admit(request, world, settings)
+
+
+def validate(request: AdmissionRequest, world: World, settings: Settings) -> AdmissionResponse:
+    """Whether the (already mutated) object in `request` may be stored."""
+    rule = VALIDATING.get((request.group, request.resource))
+    if rule is None or request.operation not in rule.operations or request.subresource:
+        return ALLOWED
+    return rule.admit(request, world, settings)
+
+
+def review(request: AdmissionRequest, world: World, settings: Settings) -> AdmissionResponse:
+    """Both phases at once: mutate, then validate the outcome."""
+    mutated = mutate(request, world, settings)
+    if not mutated.allowed:
+        return mutated
+    if mutated.object is not None:
+        request = AdmissionRequest(
+            operation=request.operation,
+            resource=request.resource,
+            group=request.group,
+            name=request.name,
+            namespace=request.namespace,
+            object=mutated.object,
+            old_object=request.old_object,
+            uid=request.uid,
+            dry_run=request.dry_run,
+        )
+    verdict = validate(request, world, settings)
+    if not verdict.allowed or not mutated.patch:
+        return verdict
+    return AdmissionResponse(True, "", (), (*mutated.warnings, *verdict.warnings), mutated.patch, mutated.object)
