@@ -1,0 +1,220 @@
+"""A pooled keep-alive HTTP/1.1 client for one server, on asyncio and httptools.
+
+`exchange` holds one connection; TLS settings come from `tls`. Retrying and credentials are the caller's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ssl import SSLContext
+
+from volcano.http.exchange import (
+    ClientConnection,
+    ConnectionClosed,
+    HttpError,
+    ProtocolError,
+    RequestTimeout,
+    StreamingResponse,
+)
+from volcano.http.message import Response
+
+__all__ = [
+    "ConnectFailed",
+    "ConnectionClosed",
+    "Endpoint",
+    "HttpClient",
+    "HttpError",
+    "ProtocolError",
+    "RequestTimeout",
+    "StreamingResponse",
+]
+
+REPLAYABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
+
+
+class ConnectFailed(HttpError):
+    """No connection could be made: nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens: TCP (with TLS when `ssl` is set) or a Unix socket."""
+
+    host: str = "127.0.0.1"
+    port: int = 80
+    ssl: SSLContext | None = None
+    server_name: str | None = None
+    unix_path: str | None = None
+
+    @property
+    def authority(self) -> str:
+        if self.unix_path is not None:
+            return "localhost"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        default = 443 if self.ssl else 80
+        return host if self.port == default else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        if self.unix_path is not None:
+            return f"unix://{self.unix_path}"
+        return f"{'https' if self.ssl else 'http'}://{self.authority}"
+
+
+class HttpClient:
+    """Requests to one endpoint over a pool of connections.
+
+    A request that meets a kept-alive connection the server has just closed is sent again on a new one when its method
+    may be repeated. Timeouts cover the whole exchange of `request`, and the response head of `stream`.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        headers: Mapping[str, str] | None = None,
+        max_connections: int = 256,
+        connect_seconds: float = 10.0,
+        timeout_seconds: float = 60.0,
+    ) -> None:
+        self.endpoint = endpoint
+        self._connect_seconds = connect_seconds
+        self._timeout_seconds = timeout_seconds
+        self._idle: list[ClientConnection] = []
+        self._busy: set[ClientConnection] = set()
+        self._slots = asyncio.Semaphore(max_connections)
+        self._closed = False
+        self._static = b""
+        self.set_headers(headers or {})
+
+    def set_headers(self, headers: Mapping[str, str]) -> None:
+        """Headers sent with every request from now on (credentials, user agent)."""
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self._static = f" HTTP/1.1\r\nhost: {self.endpoint.authority}\r\n{lines}".encode("latin-1")
+
+    async def request(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - one timer per connection, not one per call
+    ) -> Response:
+        """Send a request and read the whole answer."""
+        seconds = self._timeout_seconds if timeout is None else timeout
+        payload = self._encode(method, target, headers, body)
+        await self._slots.acquire()
+        try:
+            while True:
+                connection, reused = await self._connection(seconds)
+                try:
+                    response = await connection.exchange(payload, seconds, head_only=method == "HEAD")
+                except ConnectionClosed as error:
+                    if not reused or error.answered or method not in REPLAYABLE:
+                        raise
+                else:
+                    if response.headers.get("content-encoding") == "gzip":
+                        response = gunzip(response)
+                    return response
+                finally:
+                    self._release(connection)
+        finally:
+            self._slots.release()
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> AsyncIterator[StreamingResponse]:
+        """Send a request and iterate over the answer's body as it arrives. Streams do not count against the pool."""
+        seconds = self._timeout_seconds if timeout is None else timeout
+        payload = self._encode(method, target, headers, body)
+        while True:
+            connection, reused = await self._connection(seconds)
+            try:
+                try:
+                    response = await connection.open(payload, seconds, head_only=method == "HEAD")
+                except ConnectionClosed as error:
+                    if not reused or error.answered or method not in REPLAYABLE:
+                        raise
+                    continue
+                yield response
+                return
+            finally:
+                self._release(connection)
+
+    async def close(self) -> None:
+        """Close every connection; requests in flight fail."""
+        self._closed = True
+        for connection in [*self._idle, *self._busy]:
+            connection.close()
+        self._idle.clear()
+
+    def _encode(self, method: str, target: str, headers: Mapping[str, str] | None, body: bytes | None) -> bytes:
+        head = f"{method} {target}".encode("ascii") + self._static
+        if headers:
+            head += "".join([f"{name}: {value}\r\n" for name, value in headers.items()]).encode("latin-1")
+        if body is None:
+            return head + b"\r\n"
+        return b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
+
+    async def _connection(self, seconds: float) -> tuple[ClientConnection, bool]:
+        idle = self._idle
+        while idle:
+            connection = idle.pop()
+            if connection.usable:
+                self._busy.add(connection)
+                return connection, True
+        connection = await self._connect(min(seconds, self._connect_seconds))
+        self._busy.add(connection)
+        return connection, False
+
+    async def _connect(self, seconds: float) -> ClientConnection:
+        if self._closed:
+            raise ConnectFailed(f"the client of {self.endpoint} is closed")
+        endpoint = self.endpoint
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(seconds):
+                if endpoint.unix_path is not None:
+                    _, connection = await loop.create_unix_connection(
+                        ClientConnection,
+                        endpoint.unix_path,
+                        ssl=endpoint.ssl,
+                        server_hostname=(endpoint.server_name or endpoint.host) if endpoint.ssl else None,
+                    )
+                else:
+                    _, connection = await loop.create_connection(
+                        ClientConnection,
+                        endpoint.host,
+                        endpoint.port,
+                        ssl=endpoint.ssl,
+                        server_hostname=(endpoint.server_name or endpoint.host) if endpoint.ssl else None,
+                    )
+        except TimeoutError:
+            raise ConnectFailed(f"no connection to {endpoint} within {seconds:g} s") from None
+        except OSError as error:
+            raise ConnectFailed(f"cannot connect to {endpoint}: {error}") from error
+        return connection
+
+    def _release(self, connection: ClientConnection) -> None:
+        self._busy.discard(connection)
+        if connection.usable and not self._closed:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+
+def gunzip(response: Response) -> Response:
+    """The same response with its gzip body unpacked."""
+    headers = {name: value for name, value in response.headers.items() if name != "content-encoding"}
+    return Response(response.status, headers, zlib.decompress(response.content, wbits=31))
