@@ -1,0 +1,45 @@
+"""A click group whose nouns are imported when they are used, and which suggests a near name for a wrong one."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """`nouns` maps a name to "module:attribute"; `noun_help` gives the line shown in the group's help."""
+
+    def __init__(self, *args: Any, nouns: Mapping[str, str], noun_help: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._nouns = nouns
+        self._noun_help = noun_help
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._nouns)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        target = self._nouns.get(cmd_name)
+        if target is None:
+            return None
+        module, _, attribute = target.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._noun_help[name]) for name in self.list_commands(ctx)])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0], self._nouns, n=1) if args else []
+            if near:
+                error.message += f" Did you mean {near[0]!r}?"
+            raise

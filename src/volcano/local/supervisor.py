@@ -1,0 +1,198 @@
+"""Keeps the daemons of local mode running: forks each from one preloaded parent, restarts those that die.
+
+Synchronous and single-threaded on purpose: a process that forks must hold no threads, loops or locks.
+Used by `cluster.py`, which says what the daemons are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_RESTART_DELAYS = (0.1, 0.5, 1.0, 2.0, 5.0)
+_STEADY_SECONDS = 30.0
+_STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """One child process: `target` is "module:function", called with `argv` as its command line."""
+
+    name: str
+    target: str
+    argv: tuple[str, ...]
+
+
+@dataclass
+class _Child:
+    daemon: Daemon
+    pid: int = 0
+    started: float = 0.0
+    failures: int = 0
+    restart_at: float = 0.0
+
+
+@dataclass
+class Supervisor:
+    """Runs daemons until it is told to stop. Their output goes to `log_dir/<name>.log`."""
+
+    daemons: Sequence[Daemon]
+    log_dir: Path
+    run_dir: Path
+    _children: list[_Child] = field(default_factory=list)
+    _stopping: bool = False
+
+    def start(self, daemon: Daemon) -> None:
+        """Fork `daemon` now and keep it running from here on."""
+        child = _Child(daemon)
+        self._children.append(child)
+        self._fork(child)
+
+    def watch(self, on_exit: Callable[[str, int], None]) -> None:
+        """Restart children that end, with growing delays, until SIGTERM or SIGINT; then stop them all."""
+        wake, notify = os.pipe()
+        os.set_blocking(notify, False)
+        signal.set_wakeup_fd(notify)
+        signal.signal(signal.SIGTERM, self._request_stop)
+        signal.signal(signal.SIGINT, self._request_stop)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        while not self._stopping:
+            self._reap(on_exit)
+            self._restart_due()
+            if select.select([wake], [], [], self._seconds_to_next_restart())[0]:
+                os.read(wake, 4096)
+        self.stop()
+
+    def stop(self) -> None:
+        """Ask all children to end, last started first; kill what is left after ten seconds."""
+        self._stopping = True
+        for child in reversed(self._children):
+            if child.pid:
+                _signal(child.pid, signal.SIGTERM)
+                self._await_exit(child, _STOP_SECONDS)
+        for child in self._children:
+            if child.pid:
+                _signal(child.pid, signal.SIGKILL)
+                self._await_exit(child, _STOP_SECONDS)
+
+    def alive(self, name: str) -> bool:
+        """Whether the daemon called `name` is running now."""
+        for child in self._children:
+            if child.daemon.name == name:
+                if child.pid and os.waitpid(child.pid, os.WNOHANG)[0] == child.pid:
+                    child.pid = 0
+                return child.pid != 0
+        return False
+
+    def _fork(self, child: _Child) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _become(child.daemon, self.log_dir / f"{child.daemon.name}.log", parent)
+        child.pid, child.started = pid, time.monotonic()
+        (self.run_dir / f"{child.daemon.name}.pid").write_text(f"{pid}\n")
+
+    def _reap(self, on_exit: Callable[[str, int], None]) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            child = next((child for child in self._children if child.pid == pid), None)
+            if child is None:
+                continue
+            now = time.monotonic()
+            child.failures = 0 if now - child.started > _STEADY_SECONDS else child.failures + 1
+            delay = _RESTART_DELAYS[min(child.failures, len(_RESTART_DELAYS) - 1)]
+            child.pid, child.restart_at = 0, now + delay
+            on_exit(child.daemon.name, os.waitstatus_to_exitcode(status))
+
+    def _restart_due(self) -> None:
+        now = time.monotonic()
+        for child in self._children:
+            if not child.pid and child.restart_at <= now:
+                self._fork(child)
+
+    def _seconds_to_next_restart(self) -> float | None:
+        due = [child.restart_at for child in self._children if not child.pid]
+        return max(min(due) - time.monotonic(), 0.01) if due else None
+
+    def _await_exit(self, child: _Child, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                if os.waitpid(child.pid, os.WNOHANG)[0] == child.pid:
+                    child.pid = 0
+                    return
+            except ChildProcessError:
+                child.pid = 0
+                return
+            time.sleep(0.02)
+
+    def _request_stop(self, *_: object) -> None:
+        self._stopping = True
+
+
+def _become(daemon: Daemon, log: Path, parent: int) -> None:
+    """In the child: die with the parent, write to the log, run the daemon's main function; never returns."""
+    status = 1
+    try:
+        die_with(parent)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        os.setsid()
+        _redirect(log)
+        module, _, function = daemon.target.partition(":")
+        sys.argv = [daemon.name, *daemon.argv]
+        outcome = getattr(importlib.import_module(module), function)(list(daemon.argv))
+        status = outcome if isinstance(outcome, int) else 0
+    except SystemExit as stop:
+        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        if isinstance(stop.code, str):
+            sys.stderr.write(stop.code + "\n")
+    except BaseException:  # noqa: BLE001 - the last frame of a process: whatever it was belongs in its log
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel send SIGTERM to this process when its parent dies (Linux; elsewhere nothing happens)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def _redirect(log: Path) -> None:
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (descriptor, 1), (descriptor, 2)):
+        os.dup2(source, target)
+    os.close(descriptor)
+    os.close(null)
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
