@@ -1,0 +1,147 @@
+"""Starting and ending one container: fork, wait for the record, enter namespaces, exec; signal the whole group.
+
+Neighbours: `pod` supervises the processes made here; `isolation` builds their view of files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+from typing import NamedTuple
+
+from volcano.local.node.supervisor import isolation
+from volcano.local.node.supervisor.documents import ContainerPlan, PodPlan
+from volcano.local.node.supervisor.record import birth_of
+
+START_ERROR_CODE = 128
+_SHELL_SCRIPT_HINT = "a script needs a first line such as #!/bin/sh"
+
+
+class Process(NamedTuple):
+    """A forked container that has not run its command yet: it waits at `gate` and reports failure on `fault`."""
+
+    pid: int
+    birth: str
+    gate: int
+    fault: int
+    output: int
+    errors: int
+
+
+def fork(plan: PodPlan, container: ContainerPlan, kernel: isolation.Kernel, scratch: str) -> Process:
+    """A child in a session of its own, held before exec until `release`; it ends by itself if this process does."""
+    gate_out, gate = os.pipe()
+    fault, fault_in = os.pipe()
+    output, output_in = os.pipe()
+    errors, errors_in = os.pipe()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        os.close(gate)
+        _become(plan, container, kernel, scratch, parent, gate_out, fault_in, (output_in, errors_in))
+    for fd in (gate_out, fault_in, output_in, errors_in):
+        os.close(fd)
+    for fd in (output, errors):
+        os.set_blocking(fd, False)
+    return Process(pid, birth_of(pid), gate, fault, output, errors)
+
+
+def release(process: Process) -> str:
+    """Let the command run, once its start is recorded; what went wrong, or ""."""
+    with contextlib.suppress(BrokenPipeError):  # the child is dead already: its wait status tells how
+        os.write(process.gate, b"1")
+    os.close(process.gate)
+    with os.fdopen(process.fault, "rb") as fault:
+        return fault.read().decode(errors="replace")
+
+
+def kill(pid: int, number: int) -> None:
+    """Signal the container's whole process group; one that is gone already is no error."""
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _become(
+    plan: PodPlan,
+    container: ContainerPlan,
+    kernel: isolation.Kernel,
+    scratch: str,
+    parent: int,
+    gate: int,
+    fault: int,
+    outputs: tuple[int, int],
+) -> None:
+    """Turn the child into the container. Never returns."""
+    try:
+        os.setsid()
+        kernel.die_with_parent(signal.SIGKILL)
+        if os.getppid() != parent or os.read(gate, 1) != b"1":
+            os._exit(START_ERROR_CODE)
+        _redirect(*outputs)
+        _limit(container)
+        if plan["isolate"]:
+            isolation.enter(kernel, plan["hostname"], container["mounts"], scratch)
+        _drop_rights(container)
+        kernel.die_with_parent(signal.SIGKILL)  # changing the user clears it
+        _default_signals()
+        _exec(container)
+    except OSError as error:
+        os.write(fault, _explain(container, error).encode())
+    except Exception as error:  # noqa: BLE001 - the forked child must never return into the supervisor's code
+        os.write(fault, f"cannot start container {container['name']!r}: {error!r}".encode())
+    os._exit(START_ERROR_CODE)
+
+
+def _redirect(output: int, errors: int) -> None:
+    silence = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((silence, 0), (output, 1), (errors, 2)):
+        os.dup2(source, target)
+
+
+def _limit(container: ContainerPlan) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    folder = container["cgroup"].get("path")
+    if folder:
+        with open(os.path.join(folder, "cgroup.procs"), "w") as file:
+            file.write("0")
+
+
+def _drop_rights(container: ContainerPlan) -> None:
+    if os.geteuid() != 0:
+        return
+    if container["group"] is not None:
+        os.setgroups([])
+        os.setgid(container["group"])
+    if container["user"] is not None:
+        os.setuid(container["user"])
+
+
+def _default_signals() -> None:
+    for number in (signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _exec(container: ContainerPlan) -> None:
+    os.makedirs(container["folder"], exist_ok=True)
+    os.chdir(container["folder"])
+    argv, env = container["argv"], container["env"]
+    if "/" in argv[0]:
+        os.execve(argv[0], argv, env)
+    os.execvpe(argv[0], argv, env)
+
+
+def _explain(container: ContainerPlan, error: OSError) -> str:
+    command = container["argv"][0]
+    if isinstance(error, FileNotFoundError) and error.filename in (command, command.encode()):
+        where = "no such file or directory" if "/" in command else "executable file not found in $PATH"
+        return f'exec: "{command}": {where}: install it on this machine or correct the container\'s command'
+    if isinstance(error, PermissionError) and error.filename in (command, command.encode()):
+        return f'exec: "{command}": permission denied: make it executable'
+    if error.errno == 8:
+        return f'exec: "{command}": exec format error: {_SHELL_SCRIPT_HINT}'
+    return f"cannot start container {container['name']!r}: {error}"

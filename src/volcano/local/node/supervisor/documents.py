@@ -1,0 +1,104 @@
+"""The two documents a node and a supervisor share on disk: the plan (what to run) and the report (what became of it).
+
+Neighbours: `volcano.local.node.plan` writes plans; `pod` writes reports; `volcano.local.node.status` reads them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+PLAN_FILE = "plan.json"
+REPORT_FILE = "report.json"
+STOP_FILE = "stop.json"
+LOCK_FILE = "lock"
+LOG_FOLDER = "logs"
+EVENTS_PIPE = "events"
+
+RestartPolicy = Literal["Always", "OnFailure", "Never"]
+
+
+class Mount(TypedDict):
+    """A host file or folder that the container sees at `target`."""
+
+    source: str
+    target: str
+    read_only: bool
+
+
+class ContainerPlan(TypedDict):
+    name: str
+    argv: list[str]
+    env: dict[str, str]
+    folder: str
+    restart: RestartPolicy
+    sidecar: bool
+    mounts: list[Mount]
+    user: int | None
+    group: int | None
+    cgroup: dict[str, str]
+
+
+class PodPlan(TypedDict):
+    namespace: str
+    name: str
+    uid: str
+    hostname: str
+    isolate: bool
+    grace_seconds: float
+    deadline_at: float | None
+    backoff_base_seconds: float
+    backoff_cap_seconds: float
+    init: list[ContainerPlan]
+    containers: list[ContainerPlan]
+
+
+class Exit(TypedDict):
+    """How one run of a container ended."""
+
+    code: int
+    signal: int
+    reason: str
+    message: str
+    started_at: float
+    finished_at: float
+
+
+class ContainerReport(TypedDict):
+    """`pid` and `birth` name the process beyond doubt; `last` is the run before the current one."""
+
+    state: Literal["waiting", "running", "terminated"]
+    pid: int
+    birth: str
+    started_at: float
+    exit: Exit | None
+    last: Exit | None
+    restarts: int
+    streak: int
+    retry_at: float | None
+
+
+class PodReport(TypedDict):
+    pid: int
+    birth: str
+    stopping: str
+    finished: bool
+    containers: dict[str, ContainerReport]
+
+
+class StopOrder(TypedDict):
+    grace_seconds: float
+    reason: str
+
+
+def new_container_report() -> ContainerReport:
+    return {
+        "state": "waiting",
+        "pid": 0,
+        "birth": "",
+        "started_at": 0.0,
+        "exit": None,
+        "last": None,
+        "restarts": 0,
+        "streak": 0,
+        "retry_at": None,
+    }

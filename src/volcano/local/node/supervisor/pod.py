@@ -1,0 +1,299 @@
+"""The life of one pod: one loop that reaps, obeys, decides, starts and waits; every fact is on disk before it counts.
+
+Neighbours: `lifecycle` decides, `containers` and `logs` act, `zygote` forks this program.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import time
+from typing import cast
+
+from volcano.local.node.supervisor import containers, lifecycle, record
+from volcano.local.node.supervisor.documents import (
+    EVENTS_PIPE,
+    LOCK_FILE,
+    LOG_FOLDER,
+    PLAN_FILE,
+    REPORT_FILE,
+    STOP_FILE,
+    ContainerPlan,
+    Exit,
+    PodPlan,
+    PodReport,
+    StopOrder,
+    new_container_report,
+)
+from volcano.local.node.supervisor.isolation import Kernel
+from volcano.local.node.supervisor.logs import LogFile, Stream, log_path, older_path
+
+RETRY_SECONDS = 1.0
+LOST_CODE = 137
+
+
+def supervise(folder: str, kernel: Kernel) -> None:
+    """Run the pod planned in `folder` to its end. Does nothing when another supervisor has it."""
+    lock = record.claim(os.path.join(folder, LOCK_FILE))
+    if lock is None:
+        return
+    kernel.adopt_orphans()
+    PodSupervisor(folder, kernel).run()
+
+
+class PodSupervisor:
+    def __init__(self, folder: str, kernel: Kernel) -> None:
+        self._folder = folder
+        self._kernel = kernel
+        self._plan = cast("PodPlan", record.read(os.path.join(folder, PLAN_FILE)))
+        self._report = self._recover(cast("PodReport | None", record.read(os.path.join(folder, REPORT_FILE))))
+        self._streams: dict[str, list[Stream]] = {}
+        self._logs: dict[str, LogFile] = {}
+        self._kill_at: float | None = None
+        self._is_saved = False
+        self._is_announced = False
+        self._wake, wake_in = os.pipe()
+        for fd in (self._wake, wake_in):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(wake_in, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+
+    def run(self) -> None:
+        """Reap, obey, decide, start, wait; until the pod is finished and the disk says so."""
+        while True:
+            self._reap()
+            self._obey()
+            decision = lifecycle.decide(self._plan, self._report, time.time())
+            if decision.stop:
+                self._stop(decision.stop, self._plan["grace_seconds"])
+            if decision.finished and not self._report["finished"]:
+                self._end_stragglers()
+                self._report["finished"] = True
+                self._is_saved = False
+            self._start(decision.start)
+            self._save()
+            self._announce()
+            if self._report["finished"] and self._is_saved and self._is_announced:
+                return
+            self._wait()
+
+    def _recover(self, earlier: PodReport | None) -> PodReport:
+        """Take over from a supervisor that was killed: what it ran is ended and counts as failed."""
+        names = [c["name"] for c in (*self._plan["init"], *self._plan["containers"])]
+        report: PodReport = earlier or {
+            "pid": 0,
+            "birth": "",
+            "stopping": "",
+            "finished": False,
+            "containers": {name: new_container_report() for name in names},
+        }
+        report["pid"], report["birth"] = os.getpid(), record.birth_of(os.getpid())
+        for container in (*self._plan["init"], *self._plan["containers"]):
+            state = report["containers"][container["name"]]
+            if state["state"] == "running":
+                end_leftovers(state["pid"], state["birth"])
+                lost = _exit(state["started_at"], LOST_CODE, 9, "SupervisorLost", "the pod's supervisor was killed")
+                report["containers"][container["name"]] = lifecycle.ended(self._plan, container, state, lost)
+        return report
+
+    def _start(self, due: tuple[ContainerPlan, ...]) -> None:
+        """Fork, write down, then release: a container whose start is not on disk never runs its command."""
+        forked = [(container, self._fork(container)) for container in due]
+        if not forked:
+            return
+        self._is_saved = False
+        while not self._save():
+            time.sleep(RETRY_SECONDS)
+        for container, process in forked:
+            self._watch(container, process)
+            fault = containers.release(process)
+            if fault:
+                self._fail_start(container, process, fault)
+
+    def _fork(self, container: ContainerPlan) -> containers.Process:
+        scratch = os.path.join(self._folder, "view")
+        process = containers.fork(self._plan, container, self._kernel, scratch)
+        name = container["name"]
+        state = lifecycle.started(self._report["containers"][name], process.pid, process.birth, time.time())
+        self._report["containers"][name] = state
+        return process
+
+    def _watch(self, container: ContainerPlan, process: containers.Process) -> None:
+        name = container["name"]
+        folder, run = os.path.join(self._folder, LOG_FOLDER), self._report["containers"][name]["restarts"]
+        for outdated in (log_path(folder, name, run - 2), older_path(log_path(folder, name, run - 2))):
+            if os.path.exists(outdated):
+                os.unlink(outdated)
+        log = LogFile(log_path(folder, name, run))
+        self._logs[name] = log
+        self._streams[name] = [Stream(process.output, "stdout", log), Stream(process.errors, "stderr", log)]
+
+    def _fail_start(self, container: ContainerPlan, process: containers.Process, fault: str) -> None:
+        os.waitpid(process.pid, 0)
+        state = self._report["containers"][container["name"]]
+        self._ended(container, _exit(state["started_at"], containers.START_ERROR_CODE, 0, "StartError", fault))
+
+    def _reap(self) -> None:
+        running = {
+            self._report["containers"][c["name"]]["pid"]: c
+            for c in (*self._plan["init"], *self._plan["containers"])
+            if self._report["containers"][c["name"]]["state"] == "running"
+        }
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in running:
+                self._ended(running[pid], self._judge(running[pid], status))
+
+    def _judge(self, container: ContainerPlan, status: int) -> Exit:
+        state = self._report["containers"][container["name"]]
+        code, number = os.waitstatus_to_exitcode(status), 0
+        if code < 0:
+            code, number = 128 - code, -code
+        reason = "Completed" if code == 0 else "Error"
+        if number == signal.SIGKILL and _ran_out_of_memory(container):
+            reason = "OOMKilled"
+        return _exit(state["started_at"], code, number, reason, "")
+
+    def _ended(self, container: ContainerPlan, exit_: Exit) -> None:
+        name = container["name"]
+        state = self._report["containers"][name]
+        containers.kill(state["pid"], signal.SIGKILL)
+        for stream in self._streams.pop(name, []):
+            stream.drain()
+        log = self._logs.pop(name, None)
+        if log is not None:
+            log.close()
+        self._report["containers"][name] = lifecycle.ended(self._plan, container, state, exit_)
+        self._is_saved = False
+
+    def _obey(self) -> None:
+        """Follow the deadline and the node's order to stop; a later order may only shorten the grace."""
+        deadline = self._plan["deadline_at"]
+        if deadline is not None and time.time() >= deadline and not self._report["stopping"]:
+            self._stop("DeadlineExceeded", self._plan["grace_seconds"])
+        order = cast("StopOrder | None", record.read(os.path.join(self._folder, STOP_FILE)))
+        if order is not None:
+            self._stop(order["reason"], order["grace_seconds"])
+        if self._kill_at is not None and time.time() >= self._kill_at:
+            self._kill_at = None
+            self._signal_all(signal.SIGKILL)
+
+    def _stop(self, reason: str, grace_seconds: float) -> None:
+        kill_at = time.time() + grace_seconds
+        if not self._report["stopping"]:
+            self._report["stopping"] = reason
+            self._is_saved = False
+            self._kill_at = kill_at
+            self._signal_all(signal.SIGTERM if grace_seconds > 0 else signal.SIGKILL)
+        elif self._kill_at is not None:
+            self._kill_at = min(self._kill_at, kill_at)
+
+    def _signal_all(self, number: int) -> None:
+        for state in self._report["containers"].values():
+            if state["state"] == "running":
+                containers.kill(state["pid"], number)
+
+    def _end_stragglers(self) -> None:
+        """End processes that left their container's group: they are this process's children by now."""
+        while True:
+            for pid in _children():
+                os.kill(pid, signal.SIGKILL)
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                return
+
+    def _save(self) -> bool:
+        if not self._is_saved:
+            try:
+                record.write_durably(os.path.join(self._folder, REPORT_FILE), self._report)
+            except OSError as error:
+                print(f"pod {self._plan['uid']}: cannot write the report: {error}", flush=True)
+                return False
+            self._is_saved, self._is_announced = True, False
+        return True
+
+    def _announce(self) -> None:
+        """Tell the node, if one listens, that the report changed. A node that starts later reads every report."""
+        if self._is_announced:
+            return
+        pipe = os.path.join(self._folder, "..", "..", EVENTS_PIPE)
+        try:
+            fd = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            self._is_announced = error.errno in (errno.ENXIO, errno.ENOENT)
+            return
+        try:
+            os.write(fd, f"{self._plan['uid']}\n".encode())
+            self._is_announced = True
+        except BlockingIOError:
+            return
+        finally:
+            os.close(fd)
+
+    def _wait(self) -> None:
+        """Sleep until output, a signal, or the next moment something is due."""
+        poller = select.poll()
+        poller.register(self._wake, select.POLLIN)
+        streams = {stream.fd: (name, stream) for name, group in self._streams.items() for stream in group}
+        for fd in streams:
+            poller.register(fd, select.POLLIN)
+        for fd, _ in poller.poll(self._timeout_milliseconds()):
+            if fd == self._wake:
+                os.read(self._wake, 4096)
+            elif not streams[fd][1].pump():
+                os.close(fd)
+                self._streams[streams[fd][0]].remove(streams[fd][1])
+
+    def _timeout_milliseconds(self) -> int | None:
+        now = time.time()
+        due = [self._kill_at, lifecycle.next_retry(self._report, now)]
+        if not self._report["stopping"]:
+            due.append(self._plan["deadline_at"])
+        if not (self._is_saved and self._is_announced):
+            due.append(now + RETRY_SECONDS)
+        times = [at for at in due if at is not None]
+        return max(1, int((min(times) - now) * 1000) + 1) if times else None
+
+
+def end_leftovers(leader: int, birth: str) -> None:
+    """Kill what is left of a session whose leader was process `leader` born at `birth`, and nothing else."""
+    found = record.birth_of(leader)
+    if found and found != birth:
+        return  # the number belongs to a stranger now, so the session is gone
+    containers.kill(leader, signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            return [int(pid) for pid in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def _ran_out_of_memory(container: ContainerPlan) -> bool:
+    folder = container["cgroup"].get("path")
+    if not folder:
+        return False
+    with open(os.path.join(folder, "memory.events")) as file:
+        return any(line.startswith("oom_kill ") and not line.endswith(" 0\n") for line in file)
+
+
+def _exit(started_at: float, code: int, number: int, reason: str, message: str) -> Exit:
+    return {
+        "code": code,
+        "signal": number,
+        "reason": reason,
+        "message": message,
+        "started_at": started_at,
+        "finished_at": time.time(),
+    }
