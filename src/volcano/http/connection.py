@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
         self._server.connections.add(self)
         self._task = self._loop.create_task(self._serve())
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
+    def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
         self._server.forget(self)
         self._task.cancel()

@@ -1,0 +1,113 @@
+"""Bytes to typed objects and back, for one resource type: objects, lists and watch lines.
+
+Used by `client`. Decoders are msgspec's and built once per type; one undecodable object never spoils its neighbours.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from volcano.api.meta import ListMeta, ObjectMeta, PartialObject, Status
+from volcano.http.message import Response
+from volcano.kube.errors import error_from_status
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+@dataclass(slots=True)
+class Listing(Generic[T]):
+    """The objects of a list and the version of the world it shows."""
+
+    items: list[T]
+    resource_version: str
+
+
+@dataclass(slots=True)
+class WatchEvent(Generic[T]):
+    """A change: ADDED, MODIFIED or DELETED with the object, or a BOOKMARK that only carries a resource version."""
+
+    type: str
+    object: T
+    resource_version: str
+    ends_initial_events: bool = False
+
+
+class Page(msgspec.Struct, Generic[T], gc=False):
+    items: list[T] | None = None
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
+
+
+class Line(msgspec.Struct, Generic[T], gc=False):
+    type: str
+    object: T
+
+
+class Codec(Generic[T]):
+    """Encodes and decodes objects of type `T` (a Struct, or dict for anything)."""
+
+    def __init__(self, type_: type[T]) -> None:
+        self._type = type_
+        self._object = msgspec.json.Decoder(type_)
+        self._page = msgspec.json.Decoder(Page[type_])  # type: ignore[valid-type]
+        self._line = msgspec.json.Decoder(Line[type_])  # type: ignore[valid-type]
+        self._encoder = msgspec.json.Encoder()
+
+    def encode(self, obj: object) -> bytes:
+        return self._encoder.encode(obj)
+
+    def decode(self, response: Response) -> T:
+        return self._object.decode(response.content)
+
+    def decode_list(self, response: Response) -> tuple[Listing[T], str]:
+        """The page's objects and the token of the next page; objects that do not decode are left out with a warning."""
+        try:
+            page = self._page.decode(response.content)
+            items = page.items or []
+        except msgspec.ValidationError:
+            raw_page = msgspec.json.decode(response.content, type=Page[msgspec.Raw])
+            page = raw_page
+            items = [item for raw in raw_page.items or [] if (item := self._decode_or_warn(raw)) is not None]
+        return Listing(items, page.metadata.resource_version), page.metadata.continue_
+
+    def decode_event(self, line: bytes) -> WatchEvent[T] | None:
+        """The event of a watch line; None for an object that does not decode. Raises the exception of an ERROR."""
+        try:
+            event: Line[T] = self._line.decode(line)
+        except msgspec.ValidationError as error:
+            raw = msgspec.json.decode(line, type=Line[msgspec.Raw])
+            if raw.type == "ERROR":
+                raise error_from_status(msgspec.json.decode(raw.object, type=Status)) from None
+            self._warn(raw.object, error)
+            return None
+        if event.type == "ERROR":
+            raw = msgspec.json.decode(line, type=Line[msgspec.Raw])
+            raise error_from_status(msgspec.json.decode(raw.object, type=Status))
+        metadata = head_of(event.object)
+        ends = event.type == "BOOKMARK" and metadata.annotations.get(INITIAL_EVENTS_END) == "true"
+        return WatchEvent(event.type, event.object, metadata.resource_version, ends)
+
+    def _decode_or_warn(self, raw: msgspec.Raw) -> T | None:
+        try:
+            return self._object.decode(raw)
+        except msgspec.ValidationError as error:
+            self._warn(raw, error)
+            return None
+
+    def _warn(self, raw: msgspec.Raw, error: Exception) -> None:
+        head = msgspec.json.decode(raw, type=PartialObject)
+        log.warning("ignoring %s %s: %s", head.kind or self._type.__name__, head.metadata.key, error)
+
+
+def head_of(obj: Any) -> ObjectMeta:
+    """The metadata of a typed or untyped object."""
+    if isinstance(obj, dict):
+        return msgspec.convert(obj.get("metadata") or {}, ObjectMeta, strict=False)
+    metadata: ObjectMeta = obj.metadata
+    return metadata

@@ -1,0 +1,201 @@
+"""How requests reach an API server: over HTTP, or as a function call inside the process.
+
+`client.Client` speaks Kubernetes on top of either; `config.ClusterConfig` says where the server is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from volcano.http.client import Endpoint, HttpClient
+from volcano.http.message import Handler, Peer, Request, Response, format_target
+from volcano.kube.config import ClusterConfig
+
+ADMIN = Peer(common_name="volcano", organizations=("system:masters",), unix=True)
+
+
+class Stream(Protocol):
+    """An answer that arrives over time."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> dict[str, str]: ...
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+    async def read(self) -> bytes:
+        """The rest of the body, whole."""
+
+
+class Transport(Protocol):
+    """One API server, however it is reached."""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> Response:
+        """Send a request and read the whole answer."""
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> AbstractAsyncContextManager[Stream]:
+        """Send a request and read the answer's body as it arrives."""
+
+    async def close(self) -> None:
+        """Release the connections."""
+
+
+class HttpTransport:
+    """The API server of a `ClusterConfig`, over pooled connections."""
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self.config = config
+        self._prefix, endpoint = endpoint_of(config)
+        self._http = HttpClient(endpoint, headers=config.headers)
+        self._token: str | None = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - passed on
+    ) -> Response:
+        if self.config.token is not None:
+            await self._authenticate()
+        target = self._prefix + format_target(path, query)
+        return await self._http.request(method, target, headers=headers, body=body, timeout=timeout)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[Stream]:
+        if self.config.token is not None:
+            await self._authenticate()
+        target = self._prefix + format_target(path, query)
+        async with self._http.stream(method, target, headers=headers) as response:
+            yield response
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def _authenticate(self) -> None:
+        """Put the current token into the headers of every request."""
+        assert self.config.token is not None
+        token = await self.config.token()
+        if token != self._token:
+            self._token = token
+            extra = {"authorization": f"Bearer {token}"} if token else {}
+            self._http.set_headers({**self.config.headers, **extra})
+
+
+class InProcessTransport:
+    """An API server in this process: its handler is called directly, as the given peer."""
+
+    def __init__(self, handler: Handler, peer: Peer = ADMIN) -> None:
+        self._handler = handler
+        self._peer = peer
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - no network, nothing to time out
+    ) -> Response:
+        response = await self._handler(self._request(method, path, query, headers, body))
+        if not isinstance(response.body, bytes):
+            response.body = b"".join([chunk async for chunk in response.body])
+        return response
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[Stream]:
+        response = await self._handler(self._request(method, path, query, headers, None))
+        stream = InProcessStream(response)
+        try:
+            yield stream
+        finally:
+            await stream.close()
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        headers: Mapping[str, str] | None,
+        body: bytes | None,
+    ) -> Request:
+        return Request(method, path, list(query), dict(headers or {}), body or b"", self._peer)
+
+
+class InProcessStream:
+    """The body of a handler's answer, read chunk by chunk."""
+
+    def __init__(self, response: Response) -> None:
+        self.status = response.status
+        self.headers = response.headers
+        self._chunks = once(response.body) if isinstance(response.body, bytes) else response.body
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks
+
+    async def read(self) -> bytes:
+        return b"".join([chunk async for chunk in self._chunks])
+
+    async def close(self) -> None:
+        close: Callable[[], object] | None = getattr(self._chunks, "aclose", None)
+        if close is not None:
+            await close()  # type: ignore[misc]
+
+
+async def once(body: bytes) -> AsyncIterator[bytes]:
+    if body:
+        yield body
+
+
+def endpoint_of(config: ClusterConfig) -> tuple[str, Endpoint]:
+    """The path prefix and the endpoint of a server URL."""
+    url = urlsplit(config.server)
+    if url.scheme == "unix":
+        return "", Endpoint(unix_path=url.path)
+    secure = url.scheme == "https"
+    if not url.hostname or url.scheme not in ("http", "https"):
+        raise ValueError(f"server {config.server!r} is not an http, https or unix URL ({config.source or 'server'})")
+    endpoint = Endpoint(
+        url.hostname, url.port or (443 if secure else 80), config.ssl if secure else None, config.server_name
+    )
+    return url.path.rstrip("/"), endpoint
