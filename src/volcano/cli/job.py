@@ -1,4 +1,4 @@
-"""vcctl job: run, list, view, suspend, resume, delete."""
+"""vcctl job: run, list, view, logs, suspend, resume, delete."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ import click
 
 from volcano.cli.connection import connected, connection_flags, name_argument, run_async
 from volcano.cli.errors import fail
-from volcano.cli.text import OUTPUT_FORMATS, columns, on_terminal, padded_row, print_documents
+from volcano.cli.job_table import table, wide_table
+from volcano.cli.text import OUTPUT_FORMATS, on_terminal, print_documents
 
 if TYPE_CHECKING:
     from volcano.kube.client import Client
 
 Document = dict[str, Any]
-
-_COLUMNS = (
-    ("Creation", 15), ("Phase", 12), ("JobType", 12), ("Replicas", 12), ("Min", 6), ("Pending", 10),
-    ("Running", 10), ("Succeeded", 12), ("Failed", 10), ("Unknown", 12), ("RetryCount", 10),
-)  # fmt: skip
 
 
 class CommandWithTail(click.Command):
@@ -217,51 +213,6 @@ async def _list(namespace: str | None, master: str, kubeconfig: str) -> list[Doc
         return list(listing.items)
 
 
-def table(jobs: Sequence[Document], *, all_namespaces: bool) -> str:
-    """The table of `job list`, padded as upstream pads it."""
-    namespaces = [document["metadata"].get("namespace", "") for document in jobs]
-    names = [document["metadata"].get("name", "") for document in jobs]
-    widths = [max(len("Name"), *map(len, names), 0) + 3, *(width for _, width in _COLUMNS)]
-    header: list[object] = ["Name", *(title for title, _ in _COLUMNS)]
-    lines = []
-    if all_namespaces:
-        widths.insert(0, max(len("Namespace"), *map(len, namespaces), 0) + 3)
-        header.insert(0, "Namespace")
-    lines.append(padded_row(header, widths).rstrip())
-    for document, namespace in zip(jobs, namespaces, strict=True):
-        values = _row(document)
-        lines.append(padded_row([namespace, *values] if all_namespaces else values, widths))
-    return "\n".join(lines) + "\n"
-
-
-def _row(document: Document) -> list[object]:
-    metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
-    return [
-        metadata.get("name", ""),
-        (metadata.get("creationTimestamp") or "0001-01-01")[:10],
-        (status.get("state") or {}).get("phase", ""),
-        (metadata.get("labels") or {}).get("volcano.sh/job-type", "Batch"),
-        sum(task.get("replicas", 0) for task in spec.get("tasks") or ()),
-        status.get("minAvailable", 0),
-        *(status.get(key, 0) for key in ("pending", "running", "succeeded", "failed", "unknown", "retryCount")),
-    ]
-
-
-def wide_table(jobs: Sequence[Document]) -> str:
-    """The table of `job list -o wide`: the columns of upstream, the queue and why the phase is what it is."""
-    header = ["Namespace", "Name", *(title for title, _ in _COLUMNS), "Queue", "Message"]
-    rows = [
-        [
-            document["metadata"].get("namespace", ""),
-            *_row(document),
-            (document.get("spec") or {}).get("queue", ""),
-            ((document.get("status") or {}).get("state") or {}).get("message", ""),
-        ]
-        for document in jobs
-    ]
-    return columns(header, rows)
-
-
 @job.command()
 @job_flags
 @click.option("-o", "--output", type=click.Choice(OUTPUT_FORMATS), default=None, help="Another form of output.")
@@ -355,3 +306,26 @@ async def _delete(name: str, namespace: str, master: str, kubeconfig: str) -> No
 
     async with connected(master, kubeconfig) as client:
         await client.delete(JOBS, name, namespace)
+
+
+@job.command()
+@job_flags
+@click.option("-f", "--follow", is_flag=True, help="Keep printing until the pods have ended.")
+@click.option("--tail", default=None, type=int, help="Only the last lines of each pod.")
+def logs(
+    name_argument: str, name: str, namespace: str, follow: bool, tail: int | None, master: str, kubeconfig: str
+) -> None:
+    """Print the logs of a job's pods, each line with the name of its pod."""
+    name = name or name_argument
+    if not name:
+        raise fail("job name is mandatory to print the logs of a particular job")
+    run_async(_logs(name, namespace, master, kubeconfig, follow=follow, tail=tail))
+
+
+async def _logs(name: str, namespace: str, master: str, kubeconfig: str, *, follow: bool, tail: int | None) -> None:
+    from volcano.api.resources import JOBS
+    from volcano.cli.job_logs import print_logs
+
+    async with connected(master, kubeconfig) as client:
+        await client.get(JOBS.untyped, name, namespace)
+        await print_logs(client, namespace, name, follow=follow, tail=tail)

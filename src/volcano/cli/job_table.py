@@ -1,0 +1,60 @@
+"""The tables of `vcctl job list`: upstream's bytes, and a wide one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from volcano.cli.text import columns, padded_row
+
+Document = dict[str, Any]
+
+_COLUMNS = (
+    ("Creation", 15), ("Phase", 12), ("JobType", 12), ("Replicas", 12), ("Min", 6), ("Pending", 10),
+    ("Running", 10), ("Succeeded", 12), ("Failed", 10), ("Unknown", 12), ("RetryCount", 10),
+)  # fmt: skip
+
+
+def table(jobs: Sequence[Document], *, all_namespaces: bool) -> str:
+    """The table of `job list`, padded as upstream pads it."""
+    namespaces = [document["metadata"].get("namespace", "") for document in jobs]
+    names = [document["metadata"].get("name", "") for document in jobs]
+    widths = [max(len("Name"), *map(len, names), 0) + 3, *(width for _, width in _COLUMNS)]
+    header: list[object] = ["Name", *(title for title, _ in _COLUMNS)]
+    lines = []
+    if all_namespaces:
+        widths.insert(0, max(len("Namespace"), *map(len, namespaces), 0) + 3)
+        header.insert(0, "Namespace")
+    lines.append(padded_row(header, widths).rstrip())
+    for document, namespace in zip(jobs, namespaces, strict=True):
+        values = _row(document)
+        lines.append(padded_row([namespace, *values] if all_namespaces else values, widths))
+    return "\n".join(lines) + "\n"
+
+
+def _row(document: Document) -> list[object]:
+    metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
+    return [
+        metadata.get("name", ""),
+        (metadata.get("creationTimestamp") or "0001-01-01")[:10],
+        (status.get("state") or {}).get("phase", ""),
+        (metadata.get("labels") or {}).get("volcano.sh/job-type", "Batch"),
+        sum(task.get("replicas", 0) for task in spec.get("tasks") or ()),
+        status.get("minAvailable", 0),
+        *(status.get(key, 0) for key in ("pending", "running", "succeeded", "failed", "unknown", "retryCount")),
+    ]
+
+
+def wide_table(jobs: Sequence[Document]) -> str:
+    """The table of `job list -o wide`: the columns of upstream, the queue and why the phase is what it is."""
+    header = ["Namespace", "Name", *(title for title, _ in _COLUMNS), "Queue", "Message"]
+    rows = [
+        [
+            document["metadata"].get("namespace", ""),
+            *_row(document),
+            (document.get("spec") or {}).get("queue", ""),
+            ((document.get("status") or {}).get("state") or {}).get("message", ""),
+        ]
+        for document in jobs
+    ]
+    return columns(header, rows)

@@ -1,0 +1,152 @@
+"""vcctl local: a cluster on this machine. up, down, status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from volcano.cli.connection import local_root
+from volcano.cli.errors import fail
+from volcano.cli.text import columns
+
+
+@click.group()
+def local() -> None:
+    """Start and stop a cluster on this machine."""
+
+
+def root_flag(command: Any) -> Any:
+    return click.option(
+        "--root", type=click.Path(path_type=Path), default=None, help="Its folder; by default ~/.volcano/local."
+    )(command)
+
+
+@local.command()
+@root_flag
+@click.option("-d", "--detach", is_flag=True, help="Return when it is ready and leave it running.")
+@click.option("--port", default=0, help="Port of the API server; by default the last one used, or a free one.")
+@click.option("--cpus", default=0.0, help="CPUs of this machine's node, if not all.")
+@click.option("--memory", default="", help="Memory of this machine's node (for example 8Gi), if not all.")
+@click.option("--nodes", default=0, help="Simulated nodes to add, for experiments at scale.")
+@click.option("--node-cpus", default=8.0, show_default=True, help="CPUs of each simulated node.")
+@click.option("--node-memory", default="32Gi", show_default=True, help="Memory of each simulated node.")
+def up(root: Path | None, detach: bool, **size: Any) -> None:
+    """Start the cluster; it stops with Ctrl-C, or with `vcctl local down` when detached."""
+    from volcano.local.cluster import LocalError, Options, run
+    from volcano.local.layout import Layout
+
+    layout = Layout(root or local_root())
+    options = Options(
+        port=size["port"],
+        cpus=size["cpus"],
+        memory=size["memory"],
+        simulated_nodes=size["nodes"],
+        simulated_cpus=size["node_cpus"],
+        simulated_memory=size["node_memory"],
+    )
+
+    def announce() -> None:
+        click.echo("The cluster is ready. In another shell:" if not detach else "The cluster is ready.")
+        click.echo(f"export KUBECONFIG={layout.kubeconfig}")
+
+    try:
+        if detach:
+            layout.create()
+            _detached(layout.logs / "supervisor.log", lambda ready: run(layout, options, ready))
+            announce()
+        else:
+            run(layout, options, announce)
+    except LocalError as error:
+        raise fail(str(error)) from error
+
+
+def _detached(log: Path, start: Any) -> None:
+    """Run `start(ready)` in a process of its own session; return once it called `ready`, or tell its error."""
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    if os.fork():
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            answer = pipe.read()
+        if answer != "ready":
+            raise fail(answer or f"the cluster ended before it was ready: see {log}")
+        return
+    os.close(reader)
+    os.setsid()
+    status = 1
+    try:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        null = os.open(os.devnull, os.O_RDONLY)
+        for source, target in ((null, 0), (descriptor, 1), (descriptor, 2)):
+            os.dup2(source, target)
+        start(lambda: _tell(writer, "ready"))
+        status = 0
+    except Exception as error:  # noqa: BLE001 - the parent process shows it
+        _tell(writer, str(error))
+    finally:
+        os._exit(status)
+
+
+def _tell(descriptor: int, text: str) -> None:
+    os.write(descriptor, text.encode())
+    os.close(descriptor)
+
+
+@local.command()
+@root_flag
+@click.option("--keep-pods", is_flag=True, help="Leave the processes of running pods alone; `up` adopts them.")
+@click.option("--delete", is_flag=True, help="Remove the cluster's folder too: its objects, logs and pod data.")
+def down(root: Path | None, keep_pods: bool, delete: bool) -> None:
+    """Stop the cluster and the processes of its pods."""
+    from volcano.local.cluster import LocalError, stop
+    from volcano.local.layout import Layout
+
+    layout = Layout(root or local_root())
+    try:
+        stopped = stop(layout)
+    except LocalError as error:
+        raise fail(str(error)) from error
+    if not keep_pods or delete:
+        from volcano.local.node.shutdown import stop_pods
+
+        stop_pods(layout.node)
+    if delete and layout.root.exists():
+        import shutil
+
+        shutil.rmtree(layout.root)
+    click.echo("The cluster is stopped." if stopped else f"No cluster is running in {layout.root}.")
+
+
+@local.command()
+@root_flag
+def status(root: Path | None) -> int:
+    """Say whether the cluster runs, and what each of its processes uses."""
+    from volcano.local.cluster import running
+    from volcano.local.layout import Layout
+
+    layout = Layout(root or local_root())
+    supervisor = running(layout)
+    if supervisor is None:
+        click.echo(f"No cluster is running in {layout.root}. Start one with `vcctl local up`.")
+        return 1
+    rows = [("supervisor", supervisor, _proportional_set_mib(supervisor))]
+    for file in sorted(layout.run.glob("*.pid")):
+        pid = int(file.read_text())
+        rows.append((file.stem, pid, _proportional_set_mib(pid)))
+    click.echo(columns(("PROCESS", "PID", "MEMORY"), [(name, pid, f"{mib:.0f}Mi") for name, pid, mib in rows]))
+    click.echo(f"{'all'}: {sum(mib for _, _, mib in rows):.0f}Mi")
+    click.echo(f"export KUBECONFIG={layout.kubeconfig}")
+    return 0
+
+
+def _proportional_set_mib(pid: int) -> float:
+    """Memory of a process with shared pages counted by share (PSS), in MiB; 0 where the system does not tell."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:")), 0.0)

@@ -1,0 +1,194 @@
+"""Bring-up of local mode: which daemons run, in which order, and when the cluster is ready.
+
+`supervisor.py` keeps them running; `vcctl local` is the hand on it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from volcano.local.layout import Layout
+from volcano.local.probe import Unreachable, get_json
+from volcano.local.supervisor import Daemon, Supervisor
+
+READY_SECONDS = 60.0
+_PRELOADED = ("asyncio", "ssl", "msgspec", "volcano.http.server", "volcano.kube.informer", "volcano.api.resources")
+
+DEFAULT_SCHEDULER_CONF = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+"""
+
+
+class LocalError(Exception):
+    """Local mode could not do what was asked; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How large the cluster is and where it listens. 0 and "" mean: as this machine is."""
+
+    port: int = 0
+    cpus: float = 0.0
+    memory: str = ""
+    simulated_nodes: int = 0
+    simulated_cpus: float = 8.0
+    simulated_memory: str = "32Gi"
+
+
+def api_server(layout: Layout, options: Options) -> Daemon:
+    """The daemon that everything else talks to."""
+    argv = ("--data-dir", str(layout.data), "--port", str(options.port), "--kubeconfig", str(layout.kubeconfig))
+    return Daemon("apiserver", "volcano.local.apiserver.main:main", argv)
+
+
+def daemons(layout: Layout, options: Options) -> list[Daemon]:
+    """The daemons that talk to the API server: those of production, the node, and Kubernetes' own controllers."""
+    kubeconfig = ("--kubeconfig", str(layout.kubeconfig))
+    loopback = ("--listen-address", "127.0.0.1:0", "--healthz-address", "127.0.0.1:0")
+    alone = ("--leader-elect=false",)
+    node = [*kubeconfig, "--name", "local", "--data-dir", str(layout.node)]
+    if options.cpus:
+        node += ["--cpus", str(options.cpus)]
+    if options.memory:
+        node += ["--memory", options.memory]
+    if options.simulated_nodes:
+        node += ["--simulated", str(options.simulated_nodes), "--simulated-cpu", str(options.simulated_cpus)]
+        node += ["--simulated-memory", options.simulated_memory]
+    scheduler = (*kubeconfig, *loopback, *alone, "--scheduler-conf", str(layout.scheduler_conf))
+    return [
+        Daemon("vc-scheduler", "volcano.scheduler.daemon.main:main", scheduler),
+        Daemon("vc-controller-manager", "volcano.controllers.manager:main", (*kubeconfig, *loopback, *alone)),
+        Daemon("kube-controllers", "volcano.local.builtin.main:main", kubeconfig),
+        Daemon("node", "volcano.local.node.main:main", tuple(node)),
+    ]
+
+
+def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
+    """Start the cluster, call `ready` when it takes jobs, and keep it running until SIGTERM or SIGINT.
+
+    Raises LocalError when it cannot start.
+    """
+    layout.create()
+    with _only_one(layout):
+        if not layout.scheduler_conf.exists():
+            layout.scheduler_conf.write_text(DEFAULT_SCHEDULER_CONF)
+        for module in _PRELOADED:
+            importlib.import_module(module)
+        import gc
+
+        gc.freeze()
+        supervisor = Supervisor((), layout.logs, layout.run)
+        try:
+            supervisor.start(api_server(layout, options))
+            _await_api_server(layout, supervisor)
+            for daemon in daemons(layout, options):
+                supervisor.start(daemon)
+            _await(layout, supervisor, _queue_is_open, "queue default to open")
+        except BaseException:
+            supervisor.stop()
+            raise
+        ready()
+        supervisor.watch(lambda name, status: _log(f"{name} ended with status {status}: restarting it"))
+
+
+def stop(layout: Layout, timeout_seconds: float = 30.0) -> bool:
+    """Stop the cluster of `layout`; False when none was running."""
+    pid = running(layout)
+    if pid is None:
+        return False
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + timeout_seconds
+    while running(layout) is not None:
+        if time.monotonic() > deadline:
+            raise LocalError(f"process {pid} did not stop in {timeout_seconds:.0f} s: see {layout.logs}, or kill it")
+        time.sleep(0.05)
+    return True
+
+
+def running(layout: Layout) -> int | None:
+    """The process id of the supervisor that runs this cluster now, or None."""
+    try:
+        with (layout.run / "lock").open("r+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                text = lock.read().strip()
+                return int(text) if text else None
+            return None
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _only_one(layout: Layout) -> Iterator[None]:
+    with (layout.run / "lock").open("a+") as lock:
+        os.set_inheritable(lock.fileno(), False)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise LocalError(
+                f"a cluster is running in {layout.root} already (process {lock.read().strip()}): "
+                "use it, or stop it with `vcctl local down`"
+            ) from None
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        yield
+
+
+def _await_api_server(layout: Layout, supervisor: Supervisor) -> None:
+    _await(layout, supervisor, lambda layout: get_json(layout.data / "api.sock", "/readyz") is None, "the API server")
+
+
+def _await(layout: Layout, supervisor: Supervisor, done: Callable[[Layout], bool], what: str) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while True:
+        try:
+            if done(layout):
+                return
+        except Unreachable:
+            pass
+        if not supervisor.alive("apiserver"):
+            raise LocalError(f"the API server could not start: {_last_line(layout.logs / 'apiserver.log')}")
+        if time.monotonic() > deadline:
+            raise LocalError(f"waited {READY_SECONDS:.0f} s for {what}: see the logs in {layout.logs}")
+        time.sleep(0.02)
+
+
+def _queue_is_open(layout: Layout) -> bool:
+    found = get_json(layout.data / "api.sock", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
+    return isinstance(found, dict) and found.get("status", {}).get("state") == "Open"
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+    return lines[-1] if lines else f"no output in {log}"
+
+
+def _log(text: str) -> None:
+    sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {text}\n")
+    sys.stderr.flush()
