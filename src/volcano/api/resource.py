@@ -1,0 +1,97 @@
+"""What a resource is: where the objects of one kind live in the API, and what can be done to them.
+
+The constants (PODS, JOBS, QUEUES, ...) are in resources.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Generic, TypeVar
+
+from volcano.api.meta import JsonObject
+
+T = TypeVar("T")
+
+ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+CREATE_ONLY: Final = ("create",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Column:
+    """A printer column of a custom resource."""
+
+    name: str
+    type: str
+    json_path: str
+    priority: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subresource:
+    """A subresource; its kind defaults to the parent's."""
+
+    name: str
+    verbs: tuple[str, ...] = ("get", "patch", "update")
+    kind: str = ""
+    group: str = ""
+    version: str = ""
+
+
+STATUS: Final = Subresource(name="status")
+SCALE: Final = Subresource(name="scale", kind="Scale", group="autoscaling", version="v1")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resource(Generic[T]):
+    """A collection of objects of one kind; `type` is what clients decode them into."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+    type: type[T]
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    columns: tuple[Column, ...] = ()
+    custom: bool = False
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_resource(self) -> str:
+        """`jobs.batch.volcano.sh`, as errors and CRD names spell it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def list_kind(self) -> str:
+        return f"{self.kind}List"
+
+    @property
+    def prefix(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def untyped(self) -> Resource[JsonObject]:
+        """The same collection as plain documents."""
+        return replace(self, type=dict)  # type: ignore[arg-type, return-value]
+
+    @property
+    def has_status(self) -> bool:
+        return any(subresource.name == "status" for subresource in self.subresources)
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """The URL path of the collection, of one object or of its subresource."""
+        scope = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
+        path = f"{self.prefix}{scope}/{self.plural}"
+        if name:
+            path += f"/{name}"
+        return f"{path}/{subresource}" if subresource else path
+
+    def subresource(self, name: str) -> Subresource | None:
+        return next((each for each in self.subresources if each.name == name), None)

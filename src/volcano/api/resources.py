@@ -1,0 +1,474 @@
+"""Where each kind lives in the API: one constant per resource, used by clients, informers and the local API server."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+from volcano.api import admission, batch, bus, config, core, flow, nodeinfo, scheduling, shard, topology
+from volcano.api.meta import JsonObject
+from volcano.api.resource import (
+    ALL_VERBS,
+    CREATE_ONLY,
+    SCALE,
+    STATUS,
+    Column,
+    Resource as Resource,
+    Subresource as Subresource,
+)
+
+T = TypeVar("T")
+
+
+def _core(kind: str, type_: type[T], plural: str, *short: str, namespaced: bool = True, **more: Any) -> Resource[T]:
+    return _built_in("", "v1", kind, type_, plural, *short, namespaced=namespaced, **more)
+
+
+def _built_in(
+    group: str, version: str, kind: str, type_: type[T], plural: str, *short: str, namespaced: bool = True, **more: Any
+) -> Resource[T]:
+    return Resource(
+        group=group,
+        version=version,
+        plural=plural,
+        kind=kind,
+        namespaced=namespaced,
+        type=type_,
+        singular=kind.lower(),
+        short_names=short,
+        **more,
+    )
+
+
+def _volcano(
+    group: str, version: str, kind: str, type_: type[T], plural: str, *short: str, namespaced: bool = True, **more: Any
+) -> Resource[T]:
+    return _built_in(
+        f"{group}.volcano.sh", version, kind, type_, plural, *short, namespaced=namespaced, custom=True, **more
+    )
+
+
+def _post(name: str, kind: str, group: str, version: str) -> Subresource:
+    return Subresource(name=name, verbs=CREATE_ONLY, kind=kind, group=group, version=version)
+
+
+_AGE: Final = Column(name="AGE", type="date", json_path=".metadata.creationTimestamp")
+_AGE_CAPITALIZED: Final = Column(name="Age", type="date", json_path=".metadata.creationTimestamp")
+_SPEC_QUEUE: Final = Column(name="QUEUE", type="string", json_path=".spec.queue", priority=1)
+_ALL: Final = ("all",)
+
+# core/v1
+PODS: Final = _core(
+    "Pod",
+    core.Pod,
+    "pods",
+    "po",
+    categories=_ALL,
+    subresources=(
+        STATUS,
+        _post("binding", "Binding", "", "v1"),
+        _post("eviction", "Eviction", "policy", "v1"),
+        Subresource(name="log", verbs=("get",)),
+    ),
+)
+NODES: Final = _core(
+    "Node", core.Node, "nodes", "no", namespaced=False, subresources=(STATUS, Subresource(name="proxy", verbs=("get",)))
+)
+NAMESPACES: Final = _core(
+    "Namespace",
+    core.Namespace,
+    "namespaces",
+    "ns",
+    namespaced=False,
+    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
+    subresources=(STATUS, Subresource(name="finalize", verbs=("update",))),
+)
+EVENTS: Final = _core("Event", core.Event, "events", "ev")
+SERVICES: Final = _core("Service", core.Service, "services", "svc", categories=_ALL, subresources=(STATUS,))
+CONFIGMAPS: Final = _core("ConfigMap", core.ConfigMap, "configmaps", "cm")
+SECRETS: Final = _core("Secret", core.Secret, "secrets")
+SERVICE_ACCOUNTS: Final = _core(
+    "ServiceAccount",
+    core.ServiceAccount,
+    "serviceaccounts",
+    "sa",
+    subresources=(_post("token", "TokenRequest", "authentication.k8s.io", "v1"),),
+)
+PERSISTENT_VOLUME_CLAIMS: Final = _core(
+    "PersistentVolumeClaim", core.PersistentVolumeClaim, "persistentvolumeclaims", "pvc", subresources=(STATUS,)
+)
+PERSISTENT_VOLUMES: Final = _core(
+    "PersistentVolume",
+    core.PersistentVolume,
+    "persistentvolumes",
+    "pv",
+    namespaced=False,
+    subresources=(STATUS,),
+)
+RESOURCE_QUOTAS: Final = _core("ResourceQuota", core.ResourceQuota, "resourcequotas", "quota", subresources=(STATUS,))
+LIMIT_RANGES: Final = _core("LimitRange", core.LimitRange, "limitranges", "limits")
+ENDPOINTS: Final[Resource[JsonObject]] = _core("Endpoints", dict, "endpoints", "ep")
+POD_TEMPLATES: Final[Resource[JsonObject]] = _core("PodTemplate", dict, "podtemplates")
+REPLICATION_CONTROLLERS: Final = _core(
+    "ReplicationController",
+    core.ReplicationController,
+    "replicationcontrollers",
+    "rc",
+    categories=_ALL,
+    subresources=(STATUS, SCALE),
+)
+BINDINGS: Final = _core("Binding", core.Binding, "bindings", verbs=CREATE_ONLY)
+
+# apps/v1 and batch/v1
+REPLICA_SETS: Final = _built_in(
+    "apps", "v1", "ReplicaSet", core.ReplicaSet, "replicasets", "rs", categories=_ALL, subresources=(STATUS, SCALE)
+)
+DEPLOYMENTS: Final = _built_in(
+    "apps", "v1", "Deployment", core.Deployment, "deployments", "deploy", categories=_ALL, subresources=(STATUS, SCALE)
+)
+STATEFUL_SETS: Final = _built_in(
+    "apps", "v1", "StatefulSet", core.StatefulSet, "statefulsets", "sts", categories=_ALL, subresources=(STATUS, SCALE)
+)
+DAEMON_SETS: Final = _built_in(
+    "apps", "v1", "DaemonSet", core.DaemonSet, "daemonsets", "ds", categories=_ALL, subresources=(STATUS,)
+)
+CONTROLLER_REVISIONS: Final[Resource[JsonObject]] = _built_in(
+    "apps", "v1", "ControllerRevision", dict, "controllerrevisions"
+)
+BATCH_JOBS: Final = _built_in("batch", "v1", "Job", core.BatchJob, "jobs", categories=_ALL, subresources=(STATUS,))
+BATCH_CRON_JOBS: Final[Resource[JsonObject]] = _built_in(
+    "batch", "v1", "CronJob", dict, "cronjobs", "cj", categories=_ALL, subresources=(STATUS,)
+)
+
+# Policy, scheduling, coordination, storage, discovery, networking
+POD_DISRUPTION_BUDGETS: Final = _built_in(
+    "policy",
+    "v1",
+    "PodDisruptionBudget",
+    core.PodDisruptionBudget,
+    "poddisruptionbudgets",
+    "pdb",
+    subresources=(STATUS,),
+)
+PRIORITY_CLASSES: Final = _built_in(
+    "scheduling.k8s.io", "v1", "PriorityClass", core.PriorityClass, "priorityclasses", "pc", namespaced=False
+)
+LEASES: Final = _built_in("coordination.k8s.io", "v1", "Lease", core.Lease, "leases")
+STORAGE_CLASSES: Final = _built_in(
+    "storage.k8s.io", "v1", "StorageClass", core.StorageClass, "storageclasses", "sc", namespaced=False
+)
+CSI_NODES: Final = _built_in("storage.k8s.io", "v1", "CSINode", core.CsiNode, "csinodes", namespaced=False)
+CSI_DRIVERS: Final = _built_in("storage.k8s.io", "v1", "CSIDriver", core.CsiDriver, "csidrivers", namespaced=False)
+CSI_STORAGE_CAPACITIES: Final = _built_in(
+    "storage.k8s.io", "v1", "CSIStorageCapacity", core.CsiStorageCapacity, "csistoragecapacities"
+)
+VOLUME_ATTACHMENTS: Final = _built_in(
+    "storage.k8s.io",
+    "v1",
+    "VolumeAttachment",
+    core.VolumeAttachment,
+    "volumeattachments",
+    namespaced=False,
+    subresources=(STATUS,),
+)
+ENDPOINT_SLICES: Final[Resource[JsonObject]] = _built_in(
+    "discovery.k8s.io", "v1", "EndpointSlice", dict, "endpointslices"
+)
+NETWORK_POLICIES: Final = _built_in(
+    "networking.k8s.io", "v1", "NetworkPolicy", core.NetworkPolicy, "networkpolicies", "netpol"
+)
+INGRESSES: Final[Resource[JsonObject]] = _built_in(
+    "networking.k8s.io", "v1", "Ingress", dict, "ingresses", "ing", subresources=(STATUS,)
+)
+INGRESS_CLASSES: Final[Resource[JsonObject]] = _built_in(
+    "networking.k8s.io", "v1", "IngressClass", dict, "ingressclasses", namespaced=False
+)
+EVENTS_V1: Final[Resource[JsonObject]] = _built_in("events.k8s.io", "v1", "Event", dict, "events", "ev")
+HORIZONTAL_POD_AUTOSCALERS: Final[Resource[JsonObject]] = _built_in(
+    "autoscaling",
+    "v2",
+    "HorizontalPodAutoscaler",
+    dict,
+    "horizontalpodautoscalers",
+    "hpa",
+    categories=_ALL,
+    subresources=(STATUS,),
+)
+RESOURCE_CLAIMS: Final[Resource[JsonObject]] = _built_in(
+    "resource.k8s.io", "v1", "ResourceClaim", dict, "resourceclaims", subresources=(STATUS,)
+)
+RESOURCE_CLAIM_TEMPLATES: Final[Resource[JsonObject]] = _built_in(
+    "resource.k8s.io", "v1", "ResourceClaimTemplate", dict, "resourceclaimtemplates"
+)
+RESOURCE_SLICES: Final[Resource[JsonObject]] = _built_in(
+    "resource.k8s.io", "v1", "ResourceSlice", dict, "resourceslices", namespaced=False
+)
+DEVICE_CLASSES: Final[Resource[JsonObject]] = _built_in(
+    "resource.k8s.io", "v1", "DeviceClass", dict, "deviceclasses", namespaced=False
+)
+
+# Access, admission, extension
+ROLES: Final = _built_in("rbac.authorization.k8s.io", "v1", "Role", core.Role, "roles")
+ROLE_BINDINGS: Final = _built_in("rbac.authorization.k8s.io", "v1", "RoleBinding", core.RoleBinding, "rolebindings")
+CLUSTER_ROLES: Final = _built_in(
+    "rbac.authorization.k8s.io", "v1", "ClusterRole", core.ClusterRole, "clusterroles", namespaced=False
+)
+CLUSTER_ROLE_BINDINGS: Final = _built_in(
+    "rbac.authorization.k8s.io",
+    "v1",
+    "ClusterRoleBinding",
+    core.ClusterRoleBinding,
+    "clusterrolebindings",
+    namespaced=False,
+)
+MUTATING_WEBHOOKS: Final = _built_in(
+    "admissionregistration.k8s.io",
+    "v1",
+    "MutatingWebhookConfiguration",
+    admission.MutatingWebhookConfiguration,
+    "mutatingwebhookconfigurations",
+    namespaced=False,
+)
+VALIDATING_WEBHOOKS: Final = _built_in(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+    admission.ValidatingWebhookConfiguration,
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
+CUSTOM_RESOURCE_DEFINITIONS: Final[Resource[JsonObject]] = _built_in(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    dict,
+    "customresourcedefinitions",
+    "crd",
+    "crds",
+    namespaced=False,
+    subresources=(STATUS,),
+)
+
+# Reviews: answered, never stored
+SELF_SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _built_in(
+    "authorization.k8s.io",
+    "v1",
+    "SelfSubjectAccessReview",
+    dict,
+    "selfsubjectaccessreviews",
+    namespaced=False,
+    verbs=CREATE_ONLY,
+)
+SELF_SUBJECT_RULES_REVIEWS: Final[Resource[JsonObject]] = _built_in(
+    "authorization.k8s.io",
+    "v1",
+    "SelfSubjectRulesReview",
+    dict,
+    "selfsubjectrulesreviews",
+    namespaced=False,
+    verbs=CREATE_ONLY,
+)
+SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _built_in(
+    "authorization.k8s.io",
+    "v1",
+    "SubjectAccessReview",
+    dict,
+    "subjectaccessreviews",
+    namespaced=False,
+    verbs=CREATE_ONLY,
+)
+LOCAL_SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _built_in(
+    "authorization.k8s.io", "v1", "LocalSubjectAccessReview", dict, "localsubjectaccessreviews", verbs=CREATE_ONLY
+)
+TOKEN_REVIEWS: Final[Resource[JsonObject]] = _built_in(
+    "authentication.k8s.io", "v1", "TokenReview", dict, "tokenreviews", namespaced=False, verbs=CREATE_ONLY
+)
+SELF_SUBJECT_REVIEWS: Final[Resource[JsonObject]] = _built_in(
+    "authentication.k8s.io", "v1", "SelfSubjectReview", dict, "selfsubjectreviews", namespaced=False, verbs=CREATE_ONLY
+)
+
+# Volcano
+JOBS: Final = _volcano(
+    "batch",
+    "v1alpha1",
+    "Job",
+    batch.Job,
+    "jobs",
+    "vcjob",
+    "vj",
+    subresources=(STATUS,),
+    columns=(
+        Column(name="STATUS", type="string", json_path=".status.state.phase"),
+        Column(name="minAvailable", type="integer", json_path=".status.minAvailable"),
+        Column(name="RUNNINGS", type="integer", json_path=".status.running"),
+        _AGE,
+        _SPEC_QUEUE,
+    ),
+)
+CRON_JOBS: Final = _volcano(
+    "batch", "v1alpha1", "CronJob", batch.CronJob, "cronjobs", "cronvcjob", "cronvj", subresources=(STATUS,)
+)
+COMMANDS: Final = _volcano("bus", "v1alpha1", "Command", bus.Command, "commands")
+PODGROUPS: Final = _volcano(
+    "scheduling",
+    "v1beta1",
+    "PodGroup",
+    scheduling.PodGroup,
+    "podgroups",
+    "pg",
+    "podgroup-v1beta1",
+    columns=(
+        Column(name="STATUS", type="string", json_path=".status.phase"),
+        Column(name="minMember", type="integer", json_path=".spec.minMember"),
+        Column(name="RUNNINGS", type="integer", json_path=".status.running"),
+        _AGE,
+        _SPEC_QUEUE,
+    ),
+)
+QUEUES: Final = _volcano(
+    "scheduling",
+    "v1beta1",
+    "Queue",
+    scheduling.Queue,
+    "queues",
+    "q",
+    "queue-v1beta1",
+    namespaced=False,
+    subresources=(STATUS,),
+    columns=(Column(name="PARENT", type="string", json_path=".spec.parent"),),
+)
+JOB_FLOWS: Final = _volcano(
+    "flow",
+    "v1alpha1",
+    "JobFlow",
+    flow.JobFlow,
+    "jobflows",
+    "jf",
+    subresources=(STATUS,),
+    columns=(Column(name="Status", type="string", json_path=".status.state.phase"), _AGE_CAPITALIZED),
+)
+JOB_TEMPLATES: Final = _volcano(
+    "flow", "v1alpha1", "JobTemplate", flow.JobTemplate, "jobtemplates", "jt", subresources=(STATUS,)
+)
+HYPERNODES: Final = _volcano(
+    "topology",
+    "v1alpha1",
+    "HyperNode",
+    topology.HyperNode,
+    "hypernodes",
+    "hn",
+    namespaced=False,
+    subresources=(STATUS,),
+    columns=(
+        Column(name="Tier", type="string", json_path=".spec.tier"),
+        Column(name="TierName", type="string", json_path=".spec.tierName"),
+        Column(name="NodeCount", type="integer", json_path=".status.nodeCount"),
+        _AGE_CAPITALIZED,
+    ),
+)
+NUMATOPOLOGIES: Final = _volcano(
+    "nodeinfo",
+    "v1alpha1",
+    "Numatopology",
+    nodeinfo.Numatopology,
+    "numatopologies",
+    "numatopo",
+    namespaced=False,
+)
+NODE_SHARDS: Final = _volcano(
+    "shard",
+    "v1alpha1",
+    "NodeShard",
+    shard.NodeShard,
+    "nodeshards",
+    "nsh",
+    namespaced=False,
+    subresources=(STATUS,),
+    columns=(_AGE,),
+)
+COLOCATION_CONFIGURATIONS: Final = _volcano(
+    "config",
+    "v1alpha1",
+    "ColocationConfiguration",
+    config.ColocationConfiguration,
+    "colocationconfigurations",
+    subresources=(STATUS,),
+)
+
+ALL_VOLCANO: Final[tuple[Resource[Any], ...]] = (
+    JOBS,
+    CRON_JOBS,
+    COMMANDS,
+    PODGROUPS,
+    QUEUES,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
+    HYPERNODES,
+    NUMATOPOLOGIES,
+    NODE_SHARDS,
+    COLOCATION_CONFIGURATIONS,
+)
+
+ALL_KUBERNETES: Final[tuple[Resource[Any], ...]] = (
+    PODS,
+    NODES,
+    NAMESPACES,
+    EVENTS,
+    SERVICES,
+    CONFIGMAPS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    RESOURCE_QUOTAS,
+    LIMIT_RANGES,
+    ENDPOINTS,
+    POD_TEMPLATES,
+    REPLICATION_CONTROLLERS,
+    BINDINGS,
+    REPLICA_SETS,
+    DEPLOYMENTS,
+    STATEFUL_SETS,
+    DAEMON_SETS,
+    CONTROLLER_REVISIONS,
+    BATCH_JOBS,
+    BATCH_CRON_JOBS,
+    POD_DISRUPTION_BUDGETS,
+    PRIORITY_CLASSES,
+    LEASES,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    VOLUME_ATTACHMENTS,
+    ENDPOINT_SLICES,
+    NETWORK_POLICIES,
+    INGRESSES,
+    INGRESS_CLASSES,
+    EVENTS_V1,
+    HORIZONTAL_POD_AUTOSCALERS,
+    RESOURCE_CLAIMS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_SLICES,
+    DEVICE_CLASSES,
+    ROLES,
+    ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CLUSTER_ROLE_BINDINGS,
+    MUTATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    SELF_SUBJECT_ACCESS_REVIEWS,
+    SELF_SUBJECT_RULES_REVIEWS,
+    SUBJECT_ACCESS_REVIEWS,
+    LOCAL_SUBJECT_ACCESS_REVIEWS,
+    TOKEN_REVIEWS,
+    SELF_SUBJECT_REVIEWS,
+)
+
+
+def by_kind(api_version: str, kind: str) -> Resource[Any] | None:
+    """The resource a document of this version and kind belongs to."""
+    for resource in (*ALL_VOLCANO, *ALL_KUBERNETES):
+        if resource.kind == kind and resource.api_version == api_version:
+            return resource
+    return None
