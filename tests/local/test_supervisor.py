@@ -1,0 +1,96 @@
+"""The supervisor of local mode keeps its children running, and ends them with itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from typing import Any
+from volcano.local.supervisor import Daemon, Supervisor
+
+def sleeper(argv):
+    import time
+    print("started", os.getpid(), flush=True)
+    time.sleep(60)
+
+def failing(argv):
+    raise SystemExit("the port is in use")
+
+run = Path(sys.argv[1])
+sys.modules["prog"] = sys.modules["__main__"]
+supervisor = Supervisor((), run, run)
+supervisor.start(Daemon(sys.argv[2], "prog:" + sys.argv[2], ()))
+supervisor.watch(lambda name, status: print(name, "ended", status, flush=True))
+"""
+
+
+@pytest.fixture
+def supervise(tmp_path: Path) -> Callable[[str], subprocess.Popen[str]]:
+    def start(function: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(tmp_path), function], stdout=subprocess.PIPE, text=True
+        )
+
+    return start
+
+
+def wait_for(look: Callable[[], Any], seconds: float = 10.0) -> Any:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it did not happen in time")
+
+
+def starts(log: Path) -> list[int]:
+    return [int(line.split()[1]) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+
+
+def test_a_killed_daemon_is_started_again(supervise, tmp_path):
+    with supervise("sleeper") as process:
+        (first,) = wait_for(lambda: starts(tmp_path / "sleeper.log"))
+        os.kill(first, signal.SIGKILL)
+        pids = wait_for(lambda: len(starts(tmp_path / "sleeper.log")) == 2 and starts(tmp_path / "sleeper.log"))
+        process.terminate()
+
+    assert pids[0] != pids[1]
+    assert is_gone(pids[1])
+
+
+def test_daemons_end_with_a_killed_supervisor(supervise, tmp_path):
+    with supervise("sleeper") as process:
+        (pid,) = wait_for(lambda: starts(tmp_path / "sleeper.log"))
+        process.kill()
+        process.wait()
+
+    wait_for(lambda: is_gone(pid))
+
+
+def test_a_daemon_that_cannot_start_leaves_its_reason_in_its_log(supervise, tmp_path):
+    with supervise("failing") as process:
+        line = process.stdout.readline()
+        process.terminate()
+
+    assert line.strip() == "failing ended 1"
+    assert "the port is in use" in (tmp_path / "failing.log").read_text()
