@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ssl import SSLContext
@@ -75,7 +75,7 @@ class HttpClient:
         self,
         endpoint: Endpoint,
         *,
-        headers: Mapping[str, str] | None = None,
+        headers: Sequence[tuple[str, str]] = (),
         max_connections: int = 256,
         connect_seconds: float = 10.0,
         timeout_seconds: float = 60.0,
@@ -88,11 +88,11 @@ class HttpClient:
         self._slots = asyncio.Semaphore(max_connections)
         self._closed = False
         self._static = b""
-        self.set_headers(headers or {})
+        self.set_headers(headers)
 
-    def set_headers(self, headers: Mapping[str, str]) -> None:
+    def set_headers(self, headers: Sequence[tuple[str, str]]) -> None:
         """Headers sent with every request from now on (credentials, user agent)."""
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
         self._static = f" HTTP/1.1\r\nhost: {self.endpoint.authority}\r\n{lines}".encode("latin-1")
 
     async def request(

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from ssl import SSLCertVerificationError
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from volcano.http.client import Endpoint, HttpClient
+from volcano.http.client import ConnectFailed, Endpoint, HttpClient
 from volcano.http.message import Handler, Peer, Request, Response, format_target
-from volcano.kube.config import ClusterConfig
+from volcano.kube.config import ClusterConfig, TokenSource
 
 ADMIN = Peer(common_name="volcano", organizations=("system:masters",), unix=True)
 
@@ -77,10 +78,18 @@ class HttpTransport:
         body: bytes | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - passed on
     ) -> Response:
-        if self.config.token is not None:
-            await self._authenticate()
         target = self._prefix + format_target(path, query)
-        return await self._http.request(method, target, headers=headers, body=body, timeout=timeout)
+        source = self.config.token
+        if source is not None:
+            await self._authenticate(source)
+        try:
+            response = await self._http.request(method, target, headers=headers, body=body, timeout=timeout)
+        except ConnectFailed as error:
+            raise self._explain(error) from error
+        if response.status == 401 and source is not None and source.reject():
+            await self._authenticate(source)
+            response = await self._http.request(method, target, headers=headers, body=body, timeout=timeout)
+        return response
 
     @asynccontextmanager
     async def stream(
@@ -91,23 +100,37 @@ class HttpTransport:
         query: Sequence[tuple[str, str]] = (),
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
-        if self.config.token is not None:
-            await self._authenticate()
         target = self._prefix + format_target(path, query)
-        async with self._http.stream(method, target, headers=headers) as response:
+        source = self.config.token
+        if source is not None:
+            await self._authenticate(source)
+        async with AsyncExitStack() as stack:
+            try:
+                response = await stack.enter_async_context(self._http.stream(method, target, headers=headers))
+            except ConnectFailed as error:
+                raise self._explain(error) from error
+            if response.status == 401 and source is not None:
+                source.reject()
             yield response
 
     async def close(self) -> None:
         await self._http.close()
 
-    async def _authenticate(self) -> None:
+    async def _authenticate(self, source: TokenSource) -> None:
         """Put the current token into the headers of every request."""
-        assert self.config.token is not None
-        token = await self.config.token()
+        token = await source.current()
         if token != self._token:
             self._token = token
-            extra = {"authorization": f"Bearer {token}"} if token else {}
-            self._http.set_headers({**self.config.headers, **extra})
+            extra = [("authorization", f"Bearer {token}")] if token else []
+            self._http.set_headers([*self.config.headers, *extra])
+
+    def _explain(self, error: ConnectFailed) -> ConnectFailed:
+        """Add where the address comes from, and what usually is the matter."""
+        if isinstance(error.__cause__, SSLCertVerificationError):
+            advice = "the cluster was perhaps created anew and the kubeconfig is stale: fetch it again"
+        else:
+            advice = "is the cluster running, and the kubeconfig current?"
+        return ConnectFailed(f"{error} ({self.config.source or 'given address'}): {advice}")
 
 
 class InProcessTransport:

@@ -1,0 +1,262 @@
+"""A local copy of a collection that follows the server, and tells handlers about every change once.
+
+On top of `client`. The copy survives broken connections: it resumes where it was, or lists again and diffs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
+from typing import Any, Generic, Protocol, TypeVar
+
+from volcano.api.resources import Resource
+from volcano.kube.client import Client
+from volcano.kube.codec import WatchEvent, head_of
+from volcano.kube.errors import ApiError, BadRequest, Gone, Invalid
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+Indexer = Callable[[T], Iterable[str]]
+
+FIRST_DELAY_SECONDS = 0.2
+LONGEST_DELAY_SECONDS = 30.0
+WATCH_SECONDS = (300, 600)
+INITIAL_SILENCE_SECONDS = 10.0
+
+
+class EventHandler(Protocol[T_contra]):
+    """Told about changes, synchronously and in order. It must not block."""
+
+    def on_add(self, obj: T_contra) -> None: ...
+    def on_update(self, old: T_contra, new: T_contra) -> None: ...
+    def on_delete(self, obj: T_contra) -> None: ...
+
+
+class Callbacks(Generic[T]):
+    """An `EventHandler` made of functions; those left out do nothing."""
+
+    def __init__(
+        self,
+        add: Callable[[T], None] | None = None,
+        update: Callable[[T, T], None] | None = None,
+        delete: Callable[[T], None] | None = None,
+    ) -> None:
+        self._add, self._update, self._delete = add, update, delete
+
+    def on_add(self, obj: T) -> None:
+        if self._add is not None:
+            self._add(obj)
+
+    def on_update(self, old: T, new: T) -> None:
+        if self._update is not None:
+            self._update(old, new)
+
+    def on_delete(self, obj: T) -> None:
+        if self._delete is not None:
+            self._delete(obj)
+
+
+class Informer(Generic[T]):
+    """`store` holds the objects by "namespace/name" (or name), kept up to date while `run` runs.
+
+    `store` is updated before a handler is told, so handlers may read it. Objects in it are shared: never change them.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[T],
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        handler: EventHandler[T] | None = None,
+        indexers: Mapping[str, Indexer[T]] | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.resource = resource
+        self.store: dict[str, T] = {}
+        self.resource_version: str | None = None
+        self.relists = 0
+        self._client = client
+        self._scope = (namespace, label_selector, field_selector)
+        self._handlers: list[EventHandler[T]] = [handler] if handler is not None else []
+        self._indexers = dict(indexers or {})
+        self._indices: dict[str, dict[str, dict[str, None]]] = {name: {} for name in self._indexers}
+        self._rng = rng or random.Random()
+        self._synced = asyncio.Event()
+        self._use_watch_list = True
+        self._delay = 0.0
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    async def synced(self) -> None:
+        """Wait until the store shows the whole collection for the first time."""
+        await self._synced.wait()
+
+    @property
+    def has_synced(self) -> bool:
+        return self._synced.is_set()
+
+    def get(self, name: str, namespace: str | None = None) -> T | None:
+        return self.store.get(f"{namespace}/{name}" if namespace else name)
+
+    def by_index(self, index: str, value: str) -> list[T]:
+        """The objects for which the indexer `index` yields `value`."""
+        return [self.store[key] for key in self._indices[index].get(value, ())]
+
+    def add_handler(self, handler: EventHandler[T]) -> None:
+        """Tell `handler` about every object already known, and about all changes from now on."""
+        self._handlers.append(handler)
+        for obj in list(self.store.values()):
+            self._tell(handler.on_add, obj)
+
+    # --- following the server ---------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Follow the server until cancelled. Failures are logged and retried, with growing delays."""
+        while True:
+            try:
+                if self.resource_version is None:
+                    await self._start()
+                else:
+                    await self._watch(self.resource_version)
+            except Gone:
+                log.info("%s: the watch is too old to resume, listing again", self.resource.plural)
+                self.resource_version = None
+                await self._pause(None)
+            except ApiError as error:
+                log.warning("%s: the server refused to watch: %s", self.resource.plural, error)
+                await self._pause(error.retry_after)
+            except (OSError, TimeoutError) as error:
+                log.warning("%s: the watch broke: %s", self.resource.plural, error)
+                await self._pause(None)
+
+    async def _start(self) -> None:
+        """Fill the store, by a streamed list where the server can and by pages elsewhere, and go on watching."""
+        if self._use_watch_list:
+            try:
+                await self._watch_list()
+            except (Invalid, BadRequest):
+                self._use_watch_list = False
+            else:
+                return
+        listing = await self._client.list(self.resource, *self._scope)
+        self._replace({head_of(obj).key: obj for obj in listing.items}, listing.resource_version)
+
+    async def _watch_list(self) -> None:
+        """One stream that starts with the current objects. Servers that ignore the wish are found by their silence."""
+        initial: dict[str, T] | None = {}
+        stream = self._client.watch(
+            self.resource, *self._scope, send_initial_events=True, timeout_seconds=self._rng.randint(*WATCH_SECONDS)
+        )
+        async with aclosing(stream) as events:
+            while initial is not None:
+                try:
+                    async with asyncio.timeout(INITIAL_SILENCE_SECONDS):
+                        event = await anext(events, None)
+                except TimeoutError:
+                    raise Invalid("the server does not send initial events") from None
+                if event is None:
+                    raise ConnectionResetError("the stream ended before the initial events were complete")
+                if event.type == "BOOKMARK":
+                    if event.ends_initial_events:
+                        self._replace(initial, event.resource_version)
+                        initial = None
+                elif event.type == "DELETED":
+                    initial.pop(head_of(event.object).key, None)
+                else:
+                    initial[head_of(event.object).key] = event.object
+            async for event in events:
+                self._apply(event)
+
+    async def _watch(self, resource_version: str) -> None:
+        stream = self._client.watch(
+            self.resource,
+            *self._scope,
+            resource_version=resource_version,
+            timeout_seconds=self._rng.randint(*WATCH_SECONDS),
+        )
+        async with aclosing(stream) as events:
+            async for event in events:
+                self._apply(event)
+
+    async def _pause(self, seconds: float | None) -> None:
+        """Wait before the next attempt: what the server asked for, or twice as long as last time, with jitter."""
+        self._delay = min(max(self._delay * 2, FIRST_DELAY_SECONDS), LONGEST_DELAY_SECONDS)
+        await asyncio.sleep(max(seconds or 0.0, self._delay * self._rng.uniform(0.5, 1.0)))
+
+    # --- keeping the store ------------------------------------------------------------------------------------------
+
+    def _replace(self, objects: dict[str, T], resource_version: str) -> None:
+        """Make the store equal to a complete list, telling handlers the difference."""
+        self.relists += 1
+        for key in [key for key in self.store if key not in objects]:
+            self._remove(key)
+        for key, obj in objects.items():
+            self._put(key, obj)
+        self.resource_version = resource_version
+        self._delay = 0.0
+        self._synced.set()
+
+    def _apply(self, event: WatchEvent[T]) -> None:
+        self._delay = 0.0
+        if event.type == "DELETED":
+            self._remove(head_of(event.object).key, event.object)
+        elif event.type != "BOOKMARK":
+            self._put(head_of(event.object).key, event.object)
+        self.resource_version = event.resource_version
+
+    def _put(self, key: str, obj: T) -> None:
+        old = self.store.get(key)
+        if old is None:
+            self.store[key] = obj
+            self._reindex(key, None, obj)
+            for handler in self._handlers:
+                self._tell(handler.on_add, obj)
+            return
+        before, after = head_of(old), head_of(obj)
+        if before.resource_version == after.resource_version:
+            return
+        if before.uid != after.uid:
+            self._remove(key)
+            self._put(key, obj)
+            return
+        self.store[key] = obj
+        self._reindex(key, old, obj)
+        for handler in self._handlers:
+            self._tell(handler.on_update, old, obj)
+
+    def _remove(self, key: str, last: T | None = None) -> None:
+        """Forget an object. Handlers get its last state where the server told it."""
+        old = self.store.pop(key, None)
+        if old is None:
+            return
+        self._reindex(key, old, None)
+        for handler in self._handlers:
+            self._tell(handler.on_delete, old if last is None else last)
+
+    def _reindex(self, key: str, old: T | None, new: T | None) -> None:
+        for name, indexer in self._indexers.items():
+            before = set(indexer(old)) if old is not None else set()
+            after = set(indexer(new)) if new is not None else set()
+            index = self._indices[name]
+            for value in before - after:
+                keys = index[value]
+                del keys[key]
+                if not keys:
+                    del index[value]
+            for value in after - before:
+                index.setdefault(value, {})[key] = None
+
+    def _tell(self, callback: Callable[..., None], *objects: Any) -> None:
+        """Call a handler; what it raises is logged, so that one bad object spoils only itself."""
+        try:
+            callback(*objects)
+        except Exception:
+            log.exception("a handler failed for %s %s", self.resource.kind, head_of(objects[-1]).key)
