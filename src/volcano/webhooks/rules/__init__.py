@@ -16,7 +16,7 @@ from volcano.webhooks.rules.model import (
     Settings,
     World,
 )
-from volcano.webhooks.rules.table import MUTATING, RULES, VALIDATING, mutate, review, validate
+from volcano.webhooks.rules.table import MUTATING, RULES, VALIDATING, decide, mutate, review, validate
 
 __all__ = [
     "ALLOWED",
@@ -30,6 +30,7 @@ __all__ = [
     "Rule",
     "Settings",
     "World",
+    "decide",
     "mutate",
     "review",
     "validate",

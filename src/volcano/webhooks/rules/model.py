@@ -6,7 +6,7 @@ Every rule file in this package uses these types; adapters (AdmissionReview, API
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -86,7 +86,7 @@ class ResourceGroup(Struct, frozen=True, kw_only=True, rename="camel"):
     resource_group: str = ""
     object: Match = Match()
     scheduler_name: str = ""
-    tolerations: tuple[dict[str, object], ...] = ()
+    tolerations: tuple[dict[str, Any], ...] = ()
     labels: dict[str, str] = {}
     affinity: str = ""
 

@@ -8,16 +8,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from volcano.webhooks.rules import pods
-from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionResponse, Rule, Settings, World
+from volcano.webhooks.rules import cronjobs, hypernodes, job_defaults, jobflows, jobs, podgroups, pods, queues
+from volcano.webhooks.rules.decode import MalformedObject
+from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionResponse, Rule, Settings, World, denied
 
 BATCH: Final = "batch.volcano.sh"
 SCHEDULING: Final = "scheduling.volcano.sh"
+FLOW: Final = "flow.volcano.sh"
+TOPOLOGY: Final = "topology.volcano.sh"
 CREATE: Final = frozenset({"CREATE"})
+WRITE: Final = CREATE | {"UPDATE"}
+CHANGE: Final = WRITE | {"DELETE"}
 
 RULES: Final = (
+    Rule("/jobs/mutate", BATCH, "jobs", CREATE, job_defaults.mutate),
+    Rule("/jobs/validate", BATCH, "jobs", WRITE, jobs.validate),
+    Rule("/podgroups/mutate", SCHEDULING, "podgroups", CREATE, podgroups.mutate),
+    Rule("/podgroups/validate", SCHEDULING, "podgroups", CREATE, podgroups.validate),
     Rule("/pods/mutate", "", "pods", CREATE, pods.mutate),
     Rule("/pods/validate", "", "pods", CREATE, pods.validate),
+    Rule("/queues/mutate", SCHEDULING, "queues", CREATE, queues.mutate),
+    Rule("/queues/validate", SCHEDULING, "queues", CHANGE, queues.validate),
+    Rule("/jobflows/validate", FLOW, "jobflows", WRITE, jobflows.validate),
+    Rule("/hypernodes/validate", TOPOLOGY, "hypernodes", WRITE, hypernodes.validate),
+    Rule("/cronjobs/validate", BATCH, "cronjobs", WRITE, cronjobs.validate),
 )
 
 
@@ -29,12 +43,20 @@ MUTATING: Final = _by_resource("/mutate")
 VALIDATING: Final = _by_resource("/validate")
 
 
+def decide(rule: Rule, request: AdmissionRequest, world: World, settings: Settings) -> AdmissionResponse:
+    """The answer of one rule, whatever the verb; an object that is not of its kind is refused."""
+    try:
+        return rule.admit(request, world, settings)
+    except MalformedObject as malformed:
+        return denied(str(malformed), [malformed.cause])
+
+
 def mutate(request: AdmissionRequest, world: World, settings: Settings) -> AdmissionResponse:
     """Defaults for the object in `request`: a JSON Patch and the patched object, or nothing to change."""
     rule = MUTATING.get((request.group, request.resource))
     if rule is None or request.operation not in rule.operations or request.subresource:
         return ALLOWED
-    return rule.admit(request, world, settings)
+    return decide(rule, request, world, settings)
 
 
 def validate(request: AdmissionRequest, world: World, settings: Settings) -> AdmissionResponse:
@@ -42,7 +64,7 @@ def validate(request: AdmissionRequest, world: World, settings: Settings) -> Adm
     rule = VALIDATING.get((request.group, request.resource))
     if rule is None or request.operation not in rule.operations or request.subresource:
         return ALLOWED
-    return rule.admit(request, world, settings)
+    return decide(rule, request, world, settings)
 
 
 def review(request: AdmissionRequest, world: World, settings: Settings) -> AdmissionResponse:

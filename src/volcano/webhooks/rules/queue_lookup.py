@@ -1,0 +1,24 @@
+"""The queue that a job or PodGroup names: is it there, and does it take work?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from volcano.api.scheduling import Queue
+
+ROOT_QUEUE: Final = "root"
+DEFAULT_QUEUE: Final = "default"
+
+
+def is_open(queue: Queue) -> bool:
+    """A queue that its controller has not seen yet has no state: it is about to be open."""
+    return queue.status.state in ("", "Open")
+
+
+def queue_not_found(name: str) -> str:
+    return f'queue.scheduling.volcano.sh "{name}" not found'
+
+
+def missing_queue_hint(name: str) -> str:
+    return f"create the queue (vcctl queue create -n {name}) or name another one (vcctl queue list)"
