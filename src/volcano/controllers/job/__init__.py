@@ -1,0 +1,1 @@
+"""The job controller: `machine.step` decides, `controller.py` performs its plans."""

@@ -1,0 +1,42 @@
+"""`dependsOn`: whether the tasks that a task waits for have come far enough.
+
+Pure. Asked by sync.py before it creates pods; a missing or unready dependency is looked at again on the next sync.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from volcano.controllers.job.pods import pod_name, task_name
+from volcano.controllers.job.policies import task_named
+from volcano.controllers.job.vocabulary import PodPhase
+
+if TYPE_CHECKING:
+    from volcano.api.batch import Job, TaskSpec
+    from volcano.controllers.job.members import Members
+
+
+def are_ready(job: Job, task: TaskSpec, members: Members) -> bool:
+    depends_on = task.depends_on
+    if depends_on is None or not depends_on.name:
+        return True
+    quorum = any if depends_on.iteration == "any" else all
+    return quorum(is_ready(job, name, members) for name in depends_on.name)
+
+
+def is_ready(job: Job, name: str, members: Members) -> bool:
+    """As many pods succeeded or run ready as the task's `minAvailable`; without one, none are needed."""
+    task = task_named(job, name)
+    if task is None:
+        return False
+    if task.min_available is None:
+        return True
+    pods = members.of(task_name(task))
+    ready = 0
+    for index in range(task.replicas):
+        member = pods.get(pod_name(job, task, index))
+        if member is not None and (
+            member.phase == PodPhase.SUCCEEDED or (member.phase == PodPhase.RUNNING and member.ready)
+        ):
+            ready += 1
+    return ready >= task.min_available

@@ -1,0 +1,119 @@
+"""A plan: everything that one step of a job's life wants done, as data.
+
+Made by machine.py, performed by controller.py (and by `vcctl schedule` on files). The order of performing:
+status first where the plan says so, then job edits, attachments, claims, podgroup, pods, status, removals.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from volcano.api.meta import JsonObject
+from volcano.controllers.job.vocabulary import Action
+
+if TYPE_CHECKING:
+    from volcano.api.batch import JobStatus
+    from volcano.controllers.job.events import Event
+    from volcano.controllers.job.members import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An object to delete."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """An object a plugin keeps beside the job: created when absent, and its `tracked` fields kept as here.
+
+    With `needs_key_pair`, whoever creates it adds a fresh pair of SSH keys to its data: randomness is not ours.
+    """
+
+    manifest: JsonObject
+    tracked: Sequence[str] = ()
+    needs_key_pair: bool = False
+
+    @property
+    def reference(self) -> Reference:
+        return Reference(self.manifest["kind"], self.manifest["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A pod to create."""
+
+    task: int
+    """position of the task in the job"""
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A volume of the job: the claim to create, or (without manifest) a claim that must exist."""
+
+    name: str
+    manifest: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A Kubernetes event to record about the job."""
+
+    type: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """An action that a policy's timeout puts off."""
+
+    action: str
+    delay: datetime.timedelta
+    event: Event
+
+
+@dataclass(slots=True)
+class Plan:
+    action: str = Action.SYNC_JOB
+    status: JobStatus | None = None
+    """the status to write; None when it stands as it is"""
+    intent_first: bool = False
+    """write the status before touching pods: a kill that is interrupted is then continued, not forgotten"""
+    annotate: Mapping[str, str] = field(default_factory=dict)
+    claim_names: Mapping[int, str] = field(default_factory=dict)
+    """names to write back into `spec.volumes`, by position"""
+    attach: Sequence[Attachment] = ()
+    claims: Sequence[Claim] = ()
+    podgroup_create: JsonObject | None = None
+    podgroup_patch: tuple[str, JsonObject] | None = None
+    """name and merge patch"""
+    podgroup_delete: str = ""
+    create: Sequence[Replica] = ()
+    evict: Sequence[Member] = ()
+    detach: Sequence[Reference] = ()
+    notes: list[Note] = field(default_factory=list)
+    delayed: Delayed | None = None
+    waits_for_podgroup: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to do (notes aside)."""
+        writes = (self.status, self.annotate, self.claim_names, self.attach, self.claims, self.podgroup_create)
+        return not any(writes) and not any(
+            (
+                self.podgroup_patch,
+                self.podgroup_delete,
+                self.create,
+                self.evict,
+                self.detach,
+                self.delayed,
+            )
+        )

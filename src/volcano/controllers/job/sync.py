@@ -1,0 +1,144 @@
+"""Bringing the pods of a job to what its specification says, and its status to what its pods say.
+
+Pure. The operation behind SyncJob in every phase that wants pods.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from volcano.api import keys
+from volcano.controllers.job import counts, dependencies, podgroup as podgroups, volumes
+from volcano.controllers.job.members import TERMINATING
+from volcano.controllers.job.outcomes import Outcome
+from volcano.controllers.job.plan import Attachment, Note, Plan, Replica
+from volcano.controllers.job.plugins.interface import marker
+from volcano.controllers.job.pods import pod_name, task_name
+from volcano.controllers.job.vocabulary import FINAL, Phase, PodPhase
+
+if TYPE_CHECKING:
+    from volcano.api.batch import Job, JobStatus
+    from volcano.api.scheduling import PodGroup
+    from volcano.controllers.job.facts import Facts
+    from volcano.controllers.job.members import Member, Members
+
+
+class QueueMissing(LookupError):
+    """The job's queue does not exist (yet): tried again later."""
+
+
+def sync_job(
+    job: Job,
+    members: Members,
+    podgroup: PodGroup | None,
+    now: datetime.datetime,
+    facts: Facts,
+    *,
+    outcome: Outcome,
+) -> Plan:
+    if not facts.queue_exists:
+        raise QueueMissing(f"queue '{job.spec.queue}' of job {job.metadata.key} does not exist: create it first")
+    plan = Plan()
+    if facts.forwards and job.metadata.annotations.get(keys.JOB_FORWARDING) != "true":
+        plan.annotate = {keys.JOB_FORWARDING: "true"}
+    status = _prepare(job, plan, now, facts)
+    _keep_podgroup(job, podgroup, plan, facts)
+    tally = counts.Tally(members)
+    if podgroups.is_admitted(podgroup):
+        _keep_pods(job, members, plan, tally)
+    else:
+        plan.waits_for_podgroup = True
+    _conclude(job, plan, tally, status, outcome, now)
+    return plan
+
+
+def _prepare(job: Job, plan: Plan, now: datetime.datetime, facts: Facts) -> JobStatus:
+    """Plugins' objects and volumes; returns the status with their markers."""
+    status = job.status
+    starting = status.state.phase in {"", Phase.PENDING}
+    if not status.state.phase:
+        status = counts.entered(status, Phase.PENDING, now)
+    markers = dict(status.controlled_resources)
+    attach: list[Attachment] = []
+    for plugin in facts.plugins.of(job):
+        fresh = starting and marker(plugin) not in markers
+        attach += plugin.attachments(job) if fresh else plugin.refreshed(job)
+        if fresh and plugin.is_marked:
+            markers[marker(plugin)] = plugin.name
+    plan.attach = attach
+    if starting and job.spec.volumes:
+        names, plan.claims = volumes.claims_of(job)
+        plan.claim_names = names
+        markers |= {f"volume-pvc-{claim.name}": claim.name for claim in plan.claims}
+    return msgspec.structs.replace(status, controlled_resources=markers, min_available=job.spec.min_available)
+
+
+def _keep_podgroup(job: Job, podgroup: PodGroup | None, plan: Plan, facts: Facts) -> None:
+    if podgroup is None:
+        plan.podgroup_create = podgroups.build(job, facts.priorities)
+        return
+    change = podgroups.changes(job, podgroup, facts.priorities)
+    if change:
+        plan.podgroup_patch = (podgroup.metadata.name, change)
+    complaint = podgroups.complaint(podgroup)
+    if complaint:
+        name = f"{job.metadata.namespace}:{job.metadata.name}"
+        message = f"PodGroup {name} {complaint.type.lower()}, reason: {complaint.message}"
+        plan.notes.append(Note("Warning", "PodGroupPending", message))
+
+
+def _keep_pods(job: Job, members: Members, plan: Plan, tally: counts.Tally) -> None:
+    create: list[Replica] = []
+    evict: list[Member] = []
+    for position, task in enumerate(job.spec.tasks):
+        name = task_name(task)
+        present = members.of(name)
+        wanted = {pod_name(job, task, index): index for index in range(task.replicas)}
+        missing = [(pod, index) for pod, index in wanted.items() if pod not in present]
+        if missing and dependencies.are_ready(job, task, members):
+            create += [Replica(position, index, pod) for pod, index in missing]
+            tally.add(name, PodPhase.PENDING, len(missing))
+        evict += _unwanted(job, present.values(), wanted, tally)
+    plan.create, plan.evict = create, evict
+
+
+def _unwanted(job: Job, present: Iterable[Member], wanted: dict[str, int], tally: counts.Tally) -> list[Member]:
+    """Pods beyond the replicas, pods whose deletion was begun, pods that outlived a kill."""
+    doomed = []
+    for member in present:
+        if member.terminating:
+            continue
+        if member.name not in wanted or outlived_kill(job, member):
+            tally.move(member.task, member.standing, TERMINATING)
+            doomed.append(member)
+        elif member.out_of_sync:
+            doomed.append(member)
+    return doomed
+
+
+def outlived_kill(job: Job, member: Member) -> bool:
+    """Alive in a restarting job though made for an earlier version: the kill was interrupted."""
+    return (
+        job.status.state.phase == Phase.RESTARTING and 0 <= member.version < job.status.version and not member.finished
+    )
+
+
+def _conclude(
+    job: Job, plan: Plan, tally: counts.Tally, status: JobStatus, outcome: Outcome, now: datetime.datetime
+) -> None:
+    recounted = counts.recounted(status, tally)
+    phase = outcome(job.spec, recounted)
+    if phase in FINAL and plan.create:  # a job that has just ended starts nothing
+        for replica in plan.create:
+            tally.add(task_name(job.spec.tasks[replica.task]), PodPhase.PENDING, -1)
+        plan.create = ()
+        recounted = counts.recounted(status, tally)
+    if phase != recounted.state.phase:
+        recounted = counts.entered(recounted, phase, now)
+        if phase in FINAL:
+            recounted = counts.with_running_duration(job, recounted)
+    plan.status = recounted if recounted != job.status else None
