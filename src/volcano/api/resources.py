@@ -12,8 +12,8 @@ from volcano.api.resource import (
     SCALE,
     STATUS,
     Column,
-    Resource as Resource,
-    Subresource as Subresource,
+    Resource as Resource,  # noqa: PLC0414 - part of this module's face
+    Subresource,
 )
 
 T = TypeVar("T")
