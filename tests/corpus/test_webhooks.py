@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -12,13 +13,29 @@ from tests.corpus.loader import Record, cases, parameters
 from tests.corpus.webhook_deviations import deviation_of
 from volcano.api.batch import Job, TaskSpec
 from volcano.api.scheduling import Queue
-from volcano.webhooks.rules import RULES, AdmissionRequest, ResourceGroup, Settings, decide
+from volcano.webhooks.rules import (
+    RULES,
+    AdmissionRequest,
+    Cause,
+    ResourceGroup,
+    Settings,
+    World,
+    decide,
+    queue_hierarchy,
+)
 from volcano.webhooks.rules.graphs import topological_order
 from volcano.webhooks.rules.job_tasks import numa_findings
 from volcano.webhooks.rules.worlds import ListedWorld
 
 ADMISSION = [case for area in ("*-validate", "*-mutate", "*-derived") for case in cases("webhooks", area)]
-UNITS = [case for case in cases("webhooks", "*-unit")]
+UNITS = cases("webhooks", "*-unit")
+
+
+HIERARCHY_CHECKS: dict[str, Callable[[Queue, World, Settings], Iterator[Cause]]] = {
+    "validateQueueDepth": queue_hierarchy.place_problems,
+    "validateChildAgainstAncestor": lambda queue, world, _: queue_hierarchy.ancestor_problems(queue, world),
+    "validateChildrenConstraints": lambda queue, world, _: queue_hierarchy.descendant_problems(queue, world),
+}
 
 
 @pytest.mark.parametrize("record", parameters(ADMISSION))
@@ -60,6 +77,21 @@ def test_unit(record: Record) -> None:
             }
         case function:
             pytest.fail(f"no test calls {function}")
+
+
+HIERARCHY = [case for case in ADMISSION if case[1].get("inner") and case[1]["inner"]["function"] in HIERARCHY_CHECKS]
+
+
+@pytest.mark.parametrize("record", parameters(HIERARCHY))
+def test_place_in_the_queue_hierarchy(record: Record) -> None:
+    """The check that the recorded helper makes, also where the whole webhook stopped before it."""
+    queue = msgspec.convert(record["object"], Queue)
+    check = HIERARCHY_CHECKS[record["inner"]["function"]]
+
+    messages = [cause.message for cause in check(queue, world_of(record), settings_of(record))]
+
+    expected = record["inner"]["result"]["r0"]
+    assert messages[:1] == ([expected["error"]] if expected else [])
 
 
 def request_of(record: Record) -> AdmissionRequest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -51,11 +52,10 @@ def _zone_errors(zone: str | None) -> Iterator[Cause]:
     if zone.lower() == "local":
         yield Cause(where, f"timeZone can't be Local, and must be defined in {IANA}", hint)
         return
-    if any(not _is_zone_part(part) for part in zone.split("/")):
-        yield Cause(where, "unknown timeZone", hint)
-        return
-    if not _is_known(zone):
-        yield Cause(where, "invalid timeZone", hint)
+    misspelt = any(not _is_zone_part(part) for part in zone.split("/"))
+    said = [*(["unknown timeZone"] if misspelt else []), *([] if _is_known(zone) else ["invalid timeZone"])]
+    if said:
+        yield Cause(where, " ".join(said), hint)
 
 
 def _is_zone_part(part: str) -> bool:
@@ -64,7 +64,7 @@ def _is_zone_part(part: str) -> bool:
 
 def _is_known(zone: str) -> bool:
     try:
-        ZoneInfo(zone)
+        ZoneInfo(str(PurePosixPath(zone)))
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
@@ -75,5 +75,5 @@ def _name_errors(name: str) -> Iterator[Cause]:
     if len(name) > NAME_LIMIT:
         room = "to accommodate job name suffix (max 63 total)"
         yield Cause(where, f"cronJob name must be no more than {NAME_LIMIT} characters {room}", "choose a shorter name")
-    if bad := names.qualified_name(name):
+    elif bad := names.qualified_name(name):
         yield Cause(where, f'invalid cronJob name "{name}": {"; ".join(bad)}', "choose another name")

@@ -13,6 +13,7 @@ from volcano.webhooks.rules.decode import MalformedObject, decoded
 from volcano.webhooks.rules.documents import mapping, mappings
 from volcano.webhooks.rules.edits import Edits
 from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionResponse, Settings, World, denied
+from volcano.webhooks.rules.template.resources import amount_of
 
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
@@ -45,7 +46,7 @@ def mutate(request: AdmissionRequest, _world: World, settings: Settings) -> Admi
     tasks = [
         _task(task, document, index) for index, (task, document) in enumerate(zip(spec.tasks, documents, strict=True))
     ]
-    if tasks != documents:
+    if tasks != list(documents):
         edits.replace([_as_stored(task) for task in tasks], "spec", "tasks")
     if spec.min_available == 0 and (total := _gang_size(tasks)):
         edits.add(total, "spec", "minAvailable")
@@ -74,7 +75,8 @@ def _task(task: TaskSpec, document: JsonObject, index: int) -> JsonObject:
 
 
 def _as_stored(task: JsonObject) -> JsonObject:
-    """With the two empty objects that Volcano's own encoder writes: tools compare stored jobs with what they sent."""
+    """In the form of Volcano's own encoder, which tools compare stored jobs with: quantities canonical, `metadata`
+    and `resources` always there."""
     template = task.get("template")
     if not isinstance(template, dict):
         return task
@@ -93,7 +95,17 @@ def _as_stored(task: JsonObject) -> JsonObject:
 
 
 def _with_resources(container: JsonObject) -> JsonObject:
-    return container if container.get("resources") else {**container, "resources": {}}
+    resources = dict(mapping(container, "resources"))
+    for field in ("limits", "requests"):
+        if given := mapping(resources, field):
+            resources[field] = {name: _canonical(value) for name, value in given.items()}
+    return {**container, "resources": resources}
+
+
+def _canonical(value: Any) -> Any:
+    """Unreadable amounts stay as they are: `jobs.validate` names them."""
+    amount = amount_of(value)
+    return value if amount is None else str(amount)
 
 
 def _gang_size(tasks: Sequence[JsonObject]) -> int:

@@ -5,7 +5,8 @@ A list of policies is judged as a whole: one event, one action.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from volcano.webhooks.rules.fields import invalid, text
@@ -44,16 +45,23 @@ def errors(policies: Sequence[LifecyclePolicy], path: str, field: str) -> list[C
     `path` is how messages name the list, `field` where it is in the manifest.
     """
     events: set[str] = set()
-    exit_codes: set[int] = set()
-    found: list[Cause] = []
-    for index, policy in enumerate(policies):
-        if problem := _policy_error(policy, path, events, exit_codes):
-            found.append(Cause(f"{field}[{index}]", problem, _hint(problem)))
-            break
+    found = list(islice(_policy_errors(policies, path, field, events), 1))
     if ANY_EVENT in events and len(events) > 1:
         problem = "if there's * here, no other policy should be here"
         found.append(Cause(field, problem, "keep the policy for '*' or those for single events"))
     return found
+
+
+def _policy_errors(policies: Sequence[LifecyclePolicy], path: str, field: str, events: set[str]) -> Iterator[Cause]:
+    """Policies in their order; then the actions of exit codes, which only we look at."""
+    exit_codes: set[int] = set()
+    for index, policy in enumerate(policies):
+        if problem := _policy_error(policy, path, events, exit_codes):
+            yield Cause(f"{field}[{index}]", problem, _hint(problem))
+    for index, policy in enumerate(policies):
+        if policy.exit_code is not None and policy.action not in ACTIONS:
+            problem = text(invalid(path, policy.action, "invalid policy action"))
+            yield Cause(f"{field}[{index}].action", problem, _hint(problem))
 
 
 def message(found: Sequence[Cause]) -> str:
@@ -85,7 +93,7 @@ def _policy_error(policy: LifecyclePolicy, path: str, events: set[str], exit_cod
     if policy.exit_code in exit_codes:
         return f"duplicate exitCode {policy.exit_code}"
     exit_codes.add(policy.exit_code)
-    return "" if policy.action in ACTIONS else text(invalid(path, policy.action, "invalid policy action"))
+    return ""
 
 
 def _events(policy: LifecyclePolicy) -> list[str]:

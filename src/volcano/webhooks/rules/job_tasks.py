@@ -118,7 +118,9 @@ def _partition_findings(job: Job, task: TaskSpec, where: str) -> Iterator[Findin
     elif task.replicas != policy.total_partitions * policy.partition_size:
         hint = f"replicas is {task.replicas}, the partitions hold {policy.total_partitions * policy.partition_size}"
         yield Finding(f"'Replicas' are not equal to TotalPartitions*PartitionSize{ending}", where, hint)
-    elif policy.min_partitions > 0 and task.min_available != policy.min_partitions * policy.partition_size:
-        least = policy.min_partitions * policy.partition_size
+    elif policy.min_partitions > 0 and task.min_available not in (
+        None,
+        least := policy.min_partitions * policy.partition_size,
+    ):
         hint = f"minAvailable is {task.min_available}, the smallest number of partitions holds {least}"
         yield Finding(f"'MinAvailable' is not equal to MinPartitions*PartitionSize{ending}", where, hint)

@@ -30,11 +30,11 @@ def problems(queue: Queue, old: Queue | None, world: World, settings: Settings) 
         return
     moved = old is None or queue.spec.parent != old.spec.parent
     if moved and queue.spec.parent not in NO_PARENT:
-        yield from _place_problems(queue, world, settings)
+        yield from place_problems(queue, world, settings)
     if moved or not same_amounts:
         if queue.spec.parent not in NO_PARENT:
-            yield from _ancestor_problems(queue, world)
-        yield from _descendant_problems(queue, world)
+            yield from ancestor_problems(queue, world)
+        yield from descendant_problems(queue, world)
 
 
 def allocated_pods(queue: Queue) -> int:
@@ -42,7 +42,7 @@ def allocated_pods(queue: Queue) -> int:
     return pods.units if pods else 0
 
 
-def _place_problems(queue: Queue, world: World, settings: Settings) -> Iterator[Cause]:
+def place_problems(queue: Queue, world: World, settings: Settings) -> Iterator[Cause]:
     name, parent = queue.metadata.name, queue.spec.parent
     if parent == name:
         yield Cause("spec.parent", f"queue {name} cannot use itself as parent", "name another queue, or root")
@@ -70,7 +70,7 @@ def _place_problems(queue: Queue, world: World, settings: Settings) -> Iterator[
         yield Cause("spec.parent", message, "wait until the parent's pods ended: jobs run in leaf queues only")
 
 
-def _ancestor_problems(queue: Queue, world: World) -> Iterator[Cause]:
+def ancestor_problems(queue: Queue, world: World) -> Iterator[Cause]:
     name = queue.metadata.name
     ancestors = [found for _, found in _ancestors(queue, world) if found is not None]
     for resource, wanted in amounts(queue.spec.capability).items():
@@ -88,7 +88,7 @@ def _ancestor_problems(queue: Queue, world: World) -> Iterator[Cause]:
     yield from _sum_problems(subject, "exceeds parent's", family, parent)
 
 
-def _descendant_problems(queue: Queue, world: World) -> Iterator[Cause]:
+def descendant_problems(queue: Queue, world: World) -> Iterator[Cause]:
     name = queue.metadata.name
     largest: dict[str, Quantity] = {}
     for descendant in _descendants(name, world):

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 class ListedWorld:
     """Queues by name and by parent, and the annotations of namespaces. See `model.World`."""
 
-    def __init__(
-        self, queues: Iterable[Queue] = (), namespaces: Mapping[str, Mapping[str, str]] | None = None
-    ) -> None:
+    def __init__(self, queues: Iterable[Queue] = (), namespaces: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self._queues: dict[str, Queue] = {}
         self._children: defaultdict[str, dict[str, Queue]] = defaultdict(dict)
         self._namespaces = dict(namespaces or {})
