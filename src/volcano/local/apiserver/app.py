@@ -1,0 +1,165 @@
+"""The API server as one function: `ApiServer.handle(request) -> response`.
+
+Steps of a request: authenticate, route, dispatch to reads, writes, deletes or a subresource, render errors.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from volcano.api.resources import NAMESPACES
+from volcano.http.message import Response
+from volcano.local.apiserver import status
+from volcano.local.apiserver.admission import Admission
+from volcano.local.apiserver.call import Call, User
+from volcano.local.apiserver.deletes import Deletes
+from volcano.local.apiserver.faults import PatchError
+from volcano.local.apiserver.journal import StorageError, StorageFull
+from volcano.local.apiserver.reads import Reads, respond
+from volcano.local.apiserver.registry import Registry
+from volcano.local.apiserver.routing import Target, parse
+from volcano.local.apiserver.store import Store
+from volcano.local.apiserver.writes import Writes
+
+if TYPE_CHECKING:
+    from volcano.http.message import Request
+
+JsonObject = dict[str, Any]
+
+log = logging.getLogger("volcano.apiserver")
+
+INITIAL_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease", "volcano-system")
+
+
+class WallClock:
+    """Time stamps of the machine, formatted once per second."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._text = ""
+
+    def timestamp(self, ahead_seconds: int = 0) -> str:
+        now = int(time.time())
+        if ahead_seconds:
+            return _rfc3339(now + ahead_seconds)
+        if now != self._second:
+            self._second, self._text = now, _rfc3339(now)
+        return self._text
+
+
+class ApiServer:
+    """A Kubernetes API over a store. `handle` is all there is to call; `close` when done."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.registry = Registry.standard()
+        admission = Admission(store)
+        self._reads = Reads(store)
+        self._writes = Writes(store, admission, WallClock())
+        self._deletes = Deletes(self._writes, admission)
+        self._bootstrapped = False
+
+    @classmethod
+    def open(cls, path: str) -> ApiServer:
+        """A server over the database file `path`, or over memory only (":memory:")."""
+        return cls(Store.open(path))
+
+    async def handle(self, request: Request) -> Response:
+        if not self._bootstrapped:
+            self._bootstrap()
+        try:
+            return await self._dispatch(request)
+        except PatchError as error:
+            return _failure(error)
+        except StorageFull as error:
+            return _failure(status.StatusError(507, "InsufficientStorage", str(error)))
+        except StorageError as error:
+            return _failure(status.StatusError(500, "InternalError", str(error)))
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path)
+            message = f"{request.method} {request.path} failed inside the server: see its log"
+            return _failure(status.StatusError(500, "InternalError", message))
+
+    async def close(self) -> None:
+        """End all watches, finish what is being written, release the database."""
+        self._reads.close()
+        await self.store.close()
+
+    async def _dispatch(self, request: Request) -> Response:
+        user = User("system:admin", ("system:masters",))
+        target = parse(request.path)
+        if target is None:
+            return self._plain(request)
+        resource = self.registry.find(target.group, target.version, target.plural)
+        if resource is None:
+            raise status.no_such_path()
+        if target.namespace and not resource.namespaced:
+            raise status.no_such_path()
+        call = Call(request, resource, target.namespace, target.name, target.subresource, user)
+        if target.name:
+            return await self._on_object(call)
+        return await self._on_collection(call, target)
+
+    async def _on_collection(self, call: Call, target: Target) -> Response:
+        method, resource = call.request.method, call.resource
+        if method in ("GET", "HEAD"):
+            if target.watch or call.request.param("watch") in ("true", "1"):
+                return await self._reads.watch(resource, call.namespace, call.request)
+            return await self._reads.list(resource, call.namespace, call.request)
+        if method == "POST":
+            if resource.namespaced and call.namespace is None:
+                raise status.bad_request(
+                    f"{resource.plural} are namespaced: POST to .../namespaces/NAME/{resource.plural}"
+                )
+            return await self._writes.create(call)
+        if method == "DELETE" and "deletecollection" in resource.verbs:
+            return await self._deletes.delete_collection(call)
+        raise status.method_not_allowed()
+
+    async def _on_object(self, call: Call) -> Response:
+        method, resource = call.request.method, call.resource
+        if resource.namespaced and call.namespace is None:
+            raise status.no_such_path()
+        if call.subresource and resource.subresource(call.subresource) is None:
+            raise status.no_such_path()
+        if call.subresource not in ("", "status"):
+            raise status.no_such_path()
+        if method in ("GET", "HEAD"):
+            return await self._reads.get(resource, call.namespace, call.name, call.request)
+        if method == "PUT":
+            return await self._writes.update(call)
+        if method == "PATCH":
+            return await self._writes.patch(call)
+        if method == "DELETE" and not call.subresource:
+            return await self._deletes.delete(call)
+        raise status.method_not_allowed()
+
+    def _plain(self, request: Request) -> Response:
+        if request.path in ("/healthz", "/livez", "/readyz"):
+            return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
+        if request.path == "/version":
+            return respond(200, msgspec.json.encode({"major": "1", "minor": "36", "gitVersion": "v1.36.0+volcano"}))
+        raise status.no_such_path()
+
+    def _bootstrap(self) -> None:
+        """The namespaces that every cluster has."""
+        self._bootstrapped = True
+        resource = self.registry.get(NAMESPACES)
+        for name in INITIAL_NAMESPACES:
+            if self.store.latest("namespaces", name) is None:
+                self._writes.seed(resource, {"metadata": {"name": name}})
+
+
+def _failure(error: PatchError) -> Response:
+    headers = {}
+    if error.status == 429:
+        headers["retry-after"] = str(getattr(error, "details", {}).get("retryAfterSeconds", 1))
+    return respond(error.status, msgspec.json.encode(status.status_document(error)), headers)
+
+
+def _rfc3339(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

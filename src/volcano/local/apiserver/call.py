@@ -1,0 +1,84 @@
+"""One API request after routing: what it addresses, who asks, with which options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from volcano.local.apiserver import status
+
+if TYPE_CHECKING:
+    from volcano.http.message import Request
+    from volcano.local.apiserver.registry import ResourceInfo
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An authenticated caller."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def is_master(self) -> bool:
+        return "system:masters" in self.groups
+
+    def document(self) -> JsonObject:
+        """The userInfo of reviews."""
+        found: JsonObject = {"username": self.name, "groups": list(self.groups)}
+        if self.uid:
+            found["uid"] = self.uid
+        if self.extra:
+            found["extra"] = {key: list(values) for key, values in self.extra}
+        return found
+
+
+@dataclass(slots=True)
+class Call:
+    """A routed request. `warnings` become Warning headers of the answer."""
+
+    request: Request
+    resource: ResourceInfo
+    namespace: str | None
+    name: str
+    subresource: str
+    user: User
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Warn"
+    warnings: list[str] = field(default_factory=list)
+
+    def read_options(self) -> None:
+        """The query parameters that every write understands."""
+        for key, value in self.request.query:
+            if key == "dryRun":
+                if value != "All":
+                    raise _invalid_option("dryRun", value, "All")
+                self.dry_run = True
+            elif key == "fieldManager":
+                if len(value) > 128 or not value.isprintable():
+                    raise status.bad_request(
+                        f"fieldManager {value[:40]!r} must be printable and at most 128 characters"
+                    )
+                self.field_manager = value
+            elif key == "fieldValidation" and value:
+                if value not in ("Ignore", "Warn", "Strict"):
+                    raise _invalid_option("fieldValidation", value, "Ignore, Warn, Strict")
+                self.field_validation = value
+
+    @property
+    def manager(self) -> str:
+        """The field manager: as given, else the program's name in User-Agent."""
+        if self.field_manager:
+            return self.field_manager
+        return self.request.headers.get("user-agent", "unknown").partition("/")[0][:128] or "unknown"
+
+
+def _invalid_option(name: str, value: str, allowed: str) -> status.StatusError:
+    text = f'Unsupported value: "{value}": supported values: "{allowed}"'
+    cause = status.cause(name, text, "FieldValueNotSupported")
+    return status.StatusError(422, "Invalid", f' "" is invalid: {name}: {text}', [cause])

@@ -1,0 +1,178 @@
+"""ObjectMeta as the server keeps it: names, generated names, labels, what may change and what may not."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import TYPE_CHECKING, Any
+
+from volcano.local.apiserver.status import cause, required
+
+if TYPE_CHECKING:
+    from volcano.local.apiserver.faults import Cause
+
+JsonObject = dict[str, Any]
+
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_GENERATED_BASE = 58
+
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_DNS_1035_RULE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_QUALIFIED_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+
+_LABEL_NAMES = frozenset({"namespaces"})
+_DNS_1035_NAMES = frozenset({"services"})
+_PATH_NAMES = frozenset(
+    f"{plural}.rbac.authorization.k8s.io" for plural in ("roles", "clusterroles", "rolebindings", "clusterrolebindings")
+)
+
+
+def generated_name(base: str) -> str:
+    """`base` and five characters that spell no words."""
+    return base[:_GENERATED_BASE] + "".join(random.choices(_SUFFIX_ALPHABET, k=5))
+
+
+def check(qualified: str, document: JsonObject) -> list[Cause]:
+    """Everything wrong with the metadata of a new object or a new version of one."""
+    metadata = document["metadata"]
+    causes = _type_causes(metadata)
+    if causes:
+        return causes
+    name = metadata.get("name", "")
+    causes = name_causes(qualified, name) if name else [required("metadata.name", "name or generateName is required")]
+    if labels := metadata.get("labels"):
+        causes += label_causes(labels, "metadata.labels")
+    if annotations := metadata.get("annotations"):
+        causes += _annotation_causes(annotations)
+    for index, owner in enumerate(metadata.get("ownerReferences") or ()):
+        causes += [
+            required(f"metadata.ownerReferences[{index}].{field}", "must not be empty")
+            for field in ("apiVersion", "kind", "name", "uid")
+            if not owner.get(field)
+        ]
+    return causes
+
+
+def name_causes(qualified: str, name: str) -> list[Cause]:
+    if qualified in _PATH_NAMES:
+        bad = name in (".", "..") or "/" in name or "%" in name
+        return [_invalid("metadata.name", name, "may not be '.' or '..' or contain '/' or '%'")] if bad else []
+    pattern, rule, limit = SUBDOMAIN, _SUBDOMAIN_RULE, 253
+    if qualified in _LABEL_NAMES:
+        pattern, rule, limit = LABEL, _LABEL_RULE, 63
+    elif qualified in _DNS_1035_NAMES:
+        pattern, rule, limit = DNS_1035, _DNS_1035_RULE, 63
+    causes = []
+    if len(name) > limit:
+        causes.append(_invalid("metadata.name", name, f"must be no more than {limit} bytes"))
+    if not pattern.fullmatch(name):
+        causes.append(_invalid("metadata.name", name, rule))
+    return causes
+
+
+def label_causes(labels: JsonObject, field: str) -> list[Cause]:
+    causes = []
+    for key, value in labels.items():
+        causes += _key_causes(key, field)
+        if value and (len(value) > 63 or not _QUALIFIED.fullmatch(value)):
+            rule = "must be no more than 63 bytes" if len(value) > 63 else _VALUE_RULE
+            causes.append(_invalid(field, value, rule))
+    return causes
+
+
+def immutable_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
+    """Metadata that a client tried to change and may not."""
+    causes = []
+    for field in ("name", "namespace", "uid", "creationTimestamp"):
+        if new.get(field) != old.get(field):
+            causes.append(_invalid(f"metadata.{field}", str(new.get(field, "")), "field is immutable"))
+    return causes
+
+
+def restore_system_fields(new: JsonObject, old: JsonObject) -> None:
+    """What only the server sets stays as it was, whatever the client sent."""
+    for field in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "uid"):
+        if field in old:
+            new[field] = old[field]
+        else:
+            new.pop(field, None)
+    new.pop("selfLink", None)
+
+
+def _type_causes(metadata: JsonObject) -> list[Cause]:
+    causes = []
+    for field in ("name", "generateName", "namespace"):
+        value = metadata.get(field)
+        if value is not None and not isinstance(value, str):
+            causes.append(_invalid(f"metadata.{field}", repr(value), "must be a string"))
+    for field in ("labels", "annotations"):
+        value = metadata.get(field)
+        if value is not None and not _is_text_map(value):
+            causes.append(_invalid(f"metadata.{field}", repr(value)[:200], "must be a map of strings to strings"))
+    owners = metadata.get("ownerReferences")
+    if owners is not None and not (isinstance(owners, list) and all(isinstance(owner, dict) for owner in owners)):
+        causes.append(_invalid("metadata.ownerReferences", repr(owners)[:200], "must be a list of objects"))
+    finalizers = metadata.get("finalizers")
+    if finalizers is not None and not (isinstance(finalizers, list) and all(isinstance(x, str) for x in finalizers)):
+        causes.append(_invalid("metadata.finalizers", repr(finalizers)[:200], "must be a list of strings"))
+    return causes
+
+
+def _is_text_map(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+
+
+def _annotation_causes(annotations: JsonObject) -> list[Cause]:
+    causes = []
+    size = 0
+    for key, value in annotations.items():
+        size += len(key) + len(value)
+        causes += _key_causes(key.lower(), "metadata.annotations")
+    if size > 256 * 1024:
+        causes.append(cause("metadata.annotations", "Too long: may not be more than 262144 bytes", "FieldValueTooLong"))
+    return causes
+
+
+def _key_causes(key: str, field: str) -> list[Cause]:
+    prefix, slash, name = key.rpartition("/")
+    causes = []
+    if slash and not (prefix and len(prefix) <= 253 and SUBDOMAIN.fullmatch(prefix)):
+        causes.append(_invalid(field, key, "prefix part " + (_SUBDOMAIN_RULE if prefix else "must be non-empty")))
+    if not name:
+        causes.append(_invalid(field, key, "name part must be non-empty"))
+    elif len(name) > 63:
+        causes.append(_invalid(field, key, "name part must be no more than 63 bytes"))
+    elif not _QUALIFIED.fullmatch(name):
+        causes.append(_invalid(field, key, _QUALIFIED_RULE))
+    return causes
+
+
+def _invalid(field: str, value: str, why: str) -> Cause:
+    return cause(field, f'Invalid value: "{value}": {why}')

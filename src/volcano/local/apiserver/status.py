@@ -1,0 +1,136 @@
+"""Errors as Kubernetes clients know them: one exception, one function per reason, rendered as Status documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from volcano.local.apiserver.faults import Cause, PatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from volcano.local.apiserver.registry import ResourceInfo
+
+JsonObject = dict[str, Any]
+
+
+class StatusError(PatchError):
+    """A refused request: HTTP code, machine-readable reason, message, and what it is about."""
+
+    def __init__(
+        self, status: int, reason: str, message: str, causes: Sequence[Cause] = (), details: JsonObject | None = None
+    ) -> None:
+        super().__init__(status, reason, message, causes)
+        self.details = details or {}
+        self.metadata: JsonObject = {}
+
+
+def status_document(error: PatchError) -> JsonObject:
+    """The Status that tells a client about `error`."""
+    details: JsonObject = dict(getattr(error, "details", None) or {})
+    if error.causes:
+        details["causes"] = error.causes
+    document: JsonObject = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": getattr(error, "metadata", {}),
+        "status": "Failure",
+        "message": error.message,
+        "reason": error.reason,
+        "code": error.status,
+    }
+    if details:
+        document["details"] = details
+    return document
+
+
+def success(resource: ResourceInfo | None = None, name: str = "", uid: str = "", code: int | None = None) -> bytes:
+    """The Status of a request that went well and has no object to return."""
+    document: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if resource is not None:
+        document["details"] = _details(resource, name) | ({"uid": uid} if uid else {})
+    if code is not None:
+        document["code"] = code
+    return msgspec.json.encode(document)
+
+
+def not_found(resource: ResourceInfo, name: str) -> StatusError:
+    return StatusError(404, "NotFound", f'{resource.qualified} "{name}" not found', details=_details(resource, name))
+
+
+def no_such_path() -> StatusError:
+    return StatusError(404, "NotFound", "the server could not find the requested resource")
+
+
+def already_exists(resource: ResourceInfo, name: str) -> StatusError:
+    return StatusError(
+        409, "AlreadyExists", f'{resource.qualified} "{name}" already exists', details=_details(resource, name)
+    )
+
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def conflict(resource: ResourceInfo, name: str, why: str = MODIFIED) -> StatusError:
+    message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
+    return StatusError(409, "Conflict", message, details=_details(resource, name))
+
+
+def forbidden(resource: ResourceInfo, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
+    message = f'{resource.qualified} "{name}" is forbidden: {why}'
+    return StatusError(403, "Forbidden", message, causes, _details(resource, name))
+
+
+def invalid(resource: ResourceInfo, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 with one cause per field; each cause's message is `<what is wrong>` without the field."""
+    texts = [f"{cause['field']}: {cause['message']}" if cause.get("field") else cause["message"] for cause in causes]
+    listing = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    message = f'{resource.kind_qualified} "{name}" is invalid: {listing}'
+    details = {"name": name, "group": resource.group, "kind": resource.kind}
+    return StatusError(422, "Invalid", message, causes, {key: value for key, value in details.items() if value})
+
+
+def cause(field: str, message: str, reason: str = "FieldValueInvalid") -> Cause:
+    return {"reason": reason, "message": message, "field": field}
+
+
+def required(field: str, what: str = "") -> Cause:
+    return cause(field, f"Required value: {what}" if what else "Required value", "FieldValueRequired")
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def expired(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
+
+
+def from_the_future(revision: int, current: int) -> StatusError:
+    return StatusError(
+        504,
+        "Timeout",
+        f"Too large resource version: {revision}, current: {current}",
+        [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        {"retryAfterSeconds": 1},
+    )
+
+
+def method_not_allowed() -> StatusError:
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+
+
+def unsupported_media_type(found: str, accepted: Sequence[str]) -> StatusError:
+    return StatusError(
+        415,
+        "UnsupportedMediaType",
+        f"the body of the request was in an unknown format ({found or 'no Content-Type'}) - "
+        f"accepted media types include: {', '.join(accepted)}",
+    )
+
+
+def _details(resource: ResourceInfo, name: str) -> JsonObject:
+    details = {"name": name, "group": resource.group, "kind": resource.plural}
+    return {key: value for key, value in details.items() if value}

@@ -1,0 +1,393 @@
+"""The state of the cluster: every object as JSON bytes, one revision counter, a log of what changed.
+
+Memory is the authority for reads; `journal.py` makes changes durable; `watch.py` is told what became visible.
+A change is visible (to reads, lists and watches) only once it is durable; writers see the newest state at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+from sortedcontainers import SortedDict
+
+from volcano.local.apiserver.journal import Journal, MemoryJournal, Row, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+JsonObject = dict[str, Any]
+
+HISTORY_SECONDS = 300.0
+HISTORY_EVENTS = 100_000
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class Compacted(Exception):
+    """The asked revision is older than the history that is kept (410 Gone)."""
+
+    def __init__(self, asked: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {asked} ({oldest})")
+        self.asked = asked
+        self.oldest = oldest
+
+
+class Stale(Exception):
+    """The object is not in the state the writer expected; `found` is what is there now."""
+
+    def __init__(self, found: Entry | None) -> None:
+        super().__init__("the object has been modified")
+        self.found = found
+
+
+class Entry:
+    """One object at one revision: its bytes and the little that is needed without decoding them."""
+
+    __slots__ = ("_view", "body", "key", "labels", "revision", "row", "uid")
+
+    def __init__(self, row: int, key: str, revision: int, body: bytes, uid: str, labels: dict[str, str] | None) -> None:
+        self.row = row
+        self.key = key
+        self.revision = revision
+        self.body = body
+        self.uid = uid
+        self.labels = labels
+        self._view: JsonObject | None = None
+
+    def document(self) -> JsonObject:
+        """A fresh copy of the object, the caller's to change."""
+        document: JsonObject = _decode(self.body)
+        return document
+
+    def view(self, trim: Callable[[JsonObject], JsonObject]) -> JsonObject:
+        """The few fields that selectors look at, read once."""
+        if self._view is None:
+            self._view = trim(_decode(self.body))
+        return self._view
+
+
+class Event:
+    """A change of one object: `entry` is the new state (for DELETED: the last state, at the deletion's revision)."""
+
+    __slots__ = ("entry", "kind", "lines", "previous", "revision", "time")
+
+    def __init__(self, kind: str, entry: Entry, previous: Entry | None, when: float) -> None:
+        self.kind = kind
+        self.entry = entry
+        self.previous = previous
+        self.revision = entry.revision
+        self.time = when
+        self.lines: dict[Any, bytes] = {}
+
+
+class Listener(Protocol):
+    """Whoever wants the events of a collection as they become visible."""
+
+    def offer(self, events: list[Event]) -> None: ...
+
+    def end(self) -> None:
+        """The store closes: nothing more will come."""
+
+
+class Collection:
+    """All objects of one resource, sorted by key ("namespace/name" or "name"), and their recent history."""
+
+    __slots__ = ("entries", "floor", "listeners", "log", "name")
+
+    def __init__(self, name: str, floor: int) -> None:
+        self.name = name
+        self.entries: SortedDict[str, Entry] = SortedDict()
+        self.log: deque[Event] = deque()
+        self.floor = floor  # watches and lists can start at this revision, not before
+        self.listeners: list[Listener] = []
+
+    def keys(self, prefix: str = "", after: str = "") -> Iterator[str]:
+        """The newest state's keys that start with `prefix`, beginning behind `after`, in order."""
+        first = max(prefix, after)
+        keys: Iterator[str] = self.entries.irange(first or None, None, (not after, True))
+        if not prefix:
+            return keys
+        return _while_prefixed(keys, prefix)
+
+
+class Batch:
+    """Changes that are committed together, and who waits for that."""
+
+    __slots__ = ("events", "rows", "waiters")
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Row] = {}
+        self.events: list[tuple[Collection, Event]] = []
+        self.waiters: list[asyncio.Future[None]] = []
+
+
+class Store:
+    """Multi-version state in memory over a durable journal. All methods belong to one event loop."""
+
+    def __init__(self, journal: Journal, clock: Callable[[], float] = time.monotonic) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._collections: dict[str, Collection] = {}
+        self._free_rows: list[int] = []
+        self._next_row = 1
+        self._gathering = Batch()
+        self._committing: Batch | None = None
+        self._flush_scheduled = False
+        self.revision = 1  # the newest change, durable or not
+        self.durable = 1  # what reads and watches may see
+        self._recover(journal.load())
+
+    @classmethod
+    def open(cls, path: str) -> Store:
+        """The store kept in the SQLite file `path`, or a forgetful one for ":memory:"."""
+        if path == ":memory:":
+            return cls(MemoryJournal())
+        from volcano.local.apiserver.journal import SqliteJournal
+
+        return cls(SqliteJournal(path))
+
+    def collection(self, name: str) -> Collection:
+        found = self._collections.get(name)
+        if found is None:
+            found = self._collections[name] = Collection(name, self._start)
+        return found
+
+    def listeners(self) -> list[Listener]:
+        return [listener for collection in self._collections.values() for listener in collection.listeners]
+
+    # -- reading: only what is durable --------------------------------------------------------------------------
+
+    def get(self, name: str, key: str) -> Entry | None:
+        """The object as readers may see it."""
+        collection = self.collection(name)
+        entry: Entry | None = collection.entries.get(key)
+        if self.revision == self.durable:
+            return entry
+        for event in reversed(collection.log):
+            if event.revision <= self.durable:
+                break
+            if event.entry.key == key:
+                entry = event.previous
+        return entry
+
+    def latest(self, name: str, key: str) -> Entry | None:
+        """The object as writers must see it: changes on their way to the disk included."""
+        entry: Entry | None = self.collection(name).entries.get(key)
+        return entry
+
+    def scan(self, name: str, prefix: str = "", after: str = "", revision: int | None = None) -> Iterator[Entry]:
+        """The entries at `revision` (default: now) in key order; raises Compacted if that is forgotten."""
+        collection = self.collection(name)
+        wanted = self.durable if revision is None else revision
+        if wanted < collection.floor:
+            raise Compacted(wanted, collection.floor)
+        undone: dict[str, Entry | None] = {}
+        for event in reversed(collection.log):
+            if event.revision <= wanted:
+                break
+            undone[event.entry.key] = event.previous
+        if not undone:
+            return map(collection.entries.__getitem__, collection.keys(prefix, after))
+        return _overlaid(collection, undone, prefix, after)
+
+    def count(self, name: str) -> int:
+        return len(self.collection(name).entries)
+
+    def since(self, name: str, revision: int) -> list[Event]:
+        """The visible events after `revision`, oldest first; raises Compacted if some are forgotten."""
+        collection = self.collection(name)
+        if revision < collection.floor:
+            raise Compacted(revision, collection.floor)
+        events: list[Event] = []
+        for event in reversed(collection.log):
+            if event.revision <= revision:
+                break
+            if event.revision <= self.durable:
+                events.append(event)
+        events.reverse()
+        return events
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def put(self, name: str, key: str, document: JsonObject, expected: int | None = None) -> Entry:
+        """Store `document` (its resourceVersion is set here). `expected`: the revision it replaces, 0 for none."""
+        collection = self.collection(name)
+        previous: Entry | None = collection.entries.get(key)
+        if expected is not None and expected != (previous.revision if previous else 0):
+            raise Stale(previous)
+        revision = self.revision + 1
+        metadata = document["metadata"]
+        metadata["resourceVersion"] = str(revision)
+        body = _encode(document)
+        row = previous.row if previous else self._take_row()
+        entry = Entry(row, key, revision, body, metadata.get("uid", ""), metadata.get("labels") or None)
+        collection.entries[key] = entry
+        self._record(collection, Event("MODIFIED" if previous else "ADDED", entry, previous, self._clock()), body)
+        return entry
+
+    def delete(self, name: str, key: str, document: JsonObject | None = None, expected: int | None = None) -> Entry:
+        """Remove the object; its last state (`document`, or as it was) is kept at the deletion's revision."""
+        collection = self.collection(name)
+        previous: Entry | None = collection.entries.get(key)
+        if previous is None or (expected is not None and expected != previous.revision):
+            raise Stale(previous)
+        revision = self.revision + 1
+        final = previous.document() if document is None else document
+        final["metadata"]["resourceVersion"] = str(revision)
+        entry = Entry(previous.row, key, revision, _encode(final), previous.uid, previous.labels)
+        del collection.entries[key]
+        self._free_rows.append(previous.row)
+        self._record(collection, Event("DELETED", entry, previous, self._clock()), None)
+        return entry
+
+    async def settled(self, revision: int | None = None) -> None:
+        """Wait until the change at `revision` (default: all so far) is durable; raises StorageError if it failed."""
+        wanted = self.revision if revision is None else revision
+        if wanted <= self.durable:
+            return
+        batch = self._committing
+        if batch is None or batch.events[-1][1].revision < wanted:
+            batch = self._gathering
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        batch.waiters.append(waiter)
+        await waiter
+
+    async def close(self) -> None:
+        """Finish what is on its way and release the file."""
+        if self.revision != self.durable:
+            await self.settled()
+        self._journal.close()
+
+    def _take_row(self) -> int:
+        if self._free_rows:
+            return self._free_rows.pop()
+        self._next_row += 1
+        return self._next_row - 1
+
+    def _record(self, collection: Collection, event: Event, body: bytes | None) -> None:
+        self.revision = event.revision
+        collection.log.append(event)
+        batch = self._gathering
+        row = event.entry.row
+        batch.rows[row] = (row, collection.name, event.entry.key, event.revision, body)
+        batch.events.append((collection, event))
+        if self._committing is None and not self._flush_scheduled:
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_scheduled = False
+        batch = self._gathering
+        if self._committing is not None or not batch.events:
+            return
+        self._committing, self._gathering = batch, Batch()
+        loop = asyncio.get_running_loop()
+
+        def report(error: StorageError | None) -> None:
+            loop.call_soon_threadsafe(self._finished, error)
+
+        self._journal.commit(list(batch.rows.values()), self.revision, report)
+
+    def _finished(self, error: StorageError | None) -> None:
+        batch = self._committing
+        if batch is None:
+            return
+        self._committing = None
+        if error is not None:
+            self._roll_back(batch, error)
+            return
+        self.durable = batch.events[-1][1].revision
+        self._flush()  # the disk works on the next batch while this one is told around
+        _publish(batch.events)
+        for waiter in batch.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._forget({collection for collection, _ in batch.events})
+
+    def _roll_back(self, failed: Batch, error: StorageError) -> None:
+        """Nothing after `durable` happened: undo it newest first, and tell every writer why."""
+        gathered, self._gathering = self._gathering, Batch()
+        for collection, event in reversed(failed.events + gathered.events):
+            collection.log.pop()
+            key = event.entry.key
+            if event.previous is None:
+                del collection.entries[key]
+                self._free_rows.append(event.entry.row)
+            else:
+                if event.kind == "DELETED":
+                    self._free_rows.remove(event.previous.row)
+                collection.entries[key] = event.previous
+        self.revision = self.durable
+        for waiter in failed.waiters + gathered.waiters:
+            if not waiter.done():
+                waiter.set_exception(error)
+
+    def _forget(self, collections: Iterable[Collection]) -> None:
+        horizon = self._clock() - HISTORY_SECONDS
+        for collection in collections:
+            log = collection.log
+            while log and log[0].revision <= self.durable and (log[0].time < horizon or len(log) > HISTORY_EVENTS):
+                collection.floor = log.popleft().revision
+
+    def compact(self) -> None:
+        """Drop history older than five minutes everywhere (a busy collection does this by itself)."""
+        self._forget(self._collections.values())
+
+    def _recover(self, rows: Iterable[Row]) -> None:
+        taken: set[int] = set()
+        loaded: dict[str, dict[str, Entry]] = {}
+        for row, name, key, revision, body in rows:
+            self.revision = max(self.revision, revision)
+            if body is None:
+                continue
+            taken.add(row)
+            head = _decode_head(body).metadata
+            loaded.setdefault(name, {})[key] = Entry(row, key, revision, body, head.uid, head.labels or None)
+        self.durable = self._start = self.revision
+        self._next_row = max(taken, default=0) + 1
+        self._free_rows = [row for row in range(1, self._next_row) if row not in taken]
+        for name, entries in loaded.items():
+            self.collection(name).entries.update(entries)
+
+
+class _HeadMetadata(msgspec.Struct):
+    uid: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _Head(msgspec.Struct):
+    metadata: _HeadMetadata
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def _publish(events: list[tuple[Collection, Event]]) -> None:
+    grouped: dict[Collection, list[Event]] = {}
+    for collection, event in events:
+        grouped.setdefault(collection, []).append(event)
+    for collection, happened in grouped.items():
+        for listener in tuple(collection.listeners):
+            listener.offer(happened)
+
+
+def _while_prefixed(keys: Iterator[str], prefix: str) -> Iterator[str]:
+    for key in keys:
+        if not key.startswith(prefix):
+            return
+        yield key
+
+
+def _overlaid(collection: Collection, undone: dict[str, Entry | None], prefix: str, after: str) -> Iterator[Entry]:
+    """Today's entries with the changes of `undone` taken back, in key order."""
+    keys = set(collection.keys(prefix, after))
+    keys.update(key for key in undone if key.startswith(prefix) and key > after)
+    for key in sorted(keys):
+        entry = undone[key] if key in undone else collection.entries[key]
+        if entry is not None:
+            yield entry

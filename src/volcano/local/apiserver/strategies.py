@@ -1,0 +1,127 @@
+"""What is special about each kind when it is written: defaults, fields the server owns, validation.
+
+`Strategy` is what all kinds have in common; `strategy_of` picks. Pods and namespaces have rooms of their own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from volcano.local.apiserver import metadata
+
+if TYPE_CHECKING:
+    from volcano.local.apiserver.faults import Cause
+    from volcano.local.apiserver.registry import ResourceInfo
+
+JsonObject = dict[str, Any]
+
+
+class Strategy:
+    """The behaviour of an ordinary kind."""
+
+    def __init__(self, resource: ResourceInfo) -> None:
+        self.resource = resource
+
+    def default(self, document: JsonObject) -> None:
+        """Fill in what the client left out."""
+
+    def prepare_create(self, document: JsonObject) -> None:
+        """Set what only the server sets, drop what only the status endpoint takes."""
+        if self.resource.has_status:
+            document.pop("status", None)
+        if self.resource.generation:
+            document["metadata"]["generation"] = 1
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        """Keep what this endpoint does not write, count changes of the wanted state."""
+        if self.resource.has_status:
+            _copy_section(new, old, "status")
+        if self.resource.generation and self.wanted_state_changed(new, old):
+            new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+
+    def prepare_status_update(self, new: JsonObject, old: JsonObject) -> None:
+        """Everything but the status stays."""
+        if self.resource.custom:
+            new["metadata"] = dict(old["metadata"])
+        for section in set(new) | set(old):
+            if section not in ("metadata", "status"):
+                _copy_section(new, old, section)
+
+    def validate(self, document: JsonObject) -> list[Cause]:
+        return metadata.check(self.resource.qualified, document)
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[Cause]:
+        return metadata.check(self.resource.qualified, new)
+
+    def grace_seconds(self, document: JsonObject, asked: int | None) -> int:
+        """How long a deleted object stays to end in order."""
+        return 0
+
+    def mark_deleted(self, document: JsonObject) -> None:
+        """The object is about to stay for a while with a deletionTimestamp."""
+
+    def holds(self, document: JsonObject) -> bool:
+        """Something still has to be done before the deleted object may go."""
+        return bool(document["metadata"].get("finalizers"))
+
+    def wanted_state_changed(self, new: JsonObject, old: JsonObject) -> bool:
+        if not self.resource.custom:
+            return bool(new.get("spec") != old.get("spec"))
+        sections = (set(new) | set(old)) - {"metadata", "status"}
+        return any(new.get(section) != old.get(section) for section in sections)
+
+
+def _copy_section(new: JsonObject, old: JsonObject, section: str) -> None:
+    if section in old:
+        new[section] = old[section]
+    else:
+        new.pop(section, None)
+
+
+class NamespaceStrategy(Strategy):
+    """Namespaces end in two steps: emptied by a controller, then finalized."""
+
+    def prepare_create(self, document: JsonObject) -> None:
+        super().prepare_create(document)
+        name = document["metadata"]["name"]
+        document["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
+        document["spec"] = {"finalizers": ["kubernetes"]}
+        document["status"] = {"phase": "Active"}
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        super().prepare_update(new, old)
+        new["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = new["metadata"]["name"]
+        _copy_section(new, old, "spec")
+
+    def mark_deleted(self, document: JsonObject) -> None:
+        document.setdefault("status", {})["phase"] = "Terminating"
+
+    def holds(self, document: JsonObject) -> bool:
+        return super().holds(document) or bool((document.get("spec") or {}).get("finalizers"))
+
+
+class SecretStrategy(Strategy):
+    """stringData is data that the server encodes."""
+
+    def default(self, document: JsonObject) -> None:
+        document.setdefault("type", "Opaque")
+        texts = document.pop("stringData", None)
+        if texts:
+            import base64
+
+            data = document["data"] = dict(document.get("data") or {})
+            data.update({key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()})
+
+
+_SPECIAL: dict[str, type[Strategy]] = {
+    "namespaces": NamespaceStrategy,
+    "secrets": SecretStrategy,
+}
+
+
+def strategy_of(resource: ResourceInfo) -> Strategy:
+    if resource.qualified == "pods":
+        from volcano.local.apiserver.pods import PodStrategy
+
+        return PodStrategy(resource)
+    return _SPECIAL.get(resource.qualified, Strategy)(resource)

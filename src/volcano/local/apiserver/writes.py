@@ -1,0 +1,254 @@
+"""Create, update and patch: decode, default, admit, validate, store, and wait until it is durable.
+
+`deletes.py` removes; `strategies.py` knows the kinds; `admission.py` has the last word on what may be stored.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from volcano.http.message import Response
+from volcano.local.apiserver import bodies, metadata, patching, status
+from volcano.local.apiserver.admission import Attributes
+from volcano.local.apiserver.encodings import choose
+from volcano.local.apiserver.reads import respond
+from volcano.local.apiserver.store import Stale
+from volcano.local.apiserver.strategies import Strategy, strategy_of
+
+if TYPE_CHECKING:
+    from volcano.local.apiserver.admission import Admission
+    from volcano.local.apiserver.call import Call
+    from volcano.local.apiserver.registry import ResourceInfo
+    from volcano.local.apiserver.store import Entry, Store
+
+JsonObject = dict[str, Any]
+
+NAME_ATTEMPTS = 8
+PATCH_ATTEMPTS = 5
+
+_encode = msgspec.json.encode
+
+
+class Clock(Protocol):
+    """The time stamps that objects carry."""
+
+    def timestamp(self, ahead_seconds: int = 0) -> str:
+        """Now, or some seconds ahead, in RFC 3339."""
+
+
+class Writes:
+    """The write side of every stored resource."""
+
+    def __init__(self, store: Store, admission: Admission, clock: Clock) -> None:
+        self.store = store
+        self.clock = clock
+        self._admission = admission
+        self._strategies: dict[ResourceInfo, Strategy] = {}
+
+    def strategy(self, resource: ResourceInfo) -> Strategy:
+        found = self._strategies.get(resource)
+        if found is None:
+            found = self._strategies[resource] = strategy_of(resource)
+        return found
+
+    # -- create -------------------------------------------------------------------------------------------------
+
+    async def create(self, call: Call) -> Response:
+        call.read_options()
+        document = bodies.read_document(call.request)
+        return self._answer(call, 201, await self.create_document(call, document))
+
+    async def create_document(self, call: Call, document: JsonObject) -> bytes:
+        """Store a new object and return its bytes once it is durable."""
+        _check_identity(call, document)
+        meta = document["metadata"]
+        base = "" if meta.get("name") else meta.get("generateName") or ""
+        for attempt in range(NAME_ATTEMPTS):
+            if base:
+                meta["name"] = metadata.generated_name(base)
+            call.name = meta.get("name") or ""
+            if self.store.latest(call.resource.storage, self._key(call)) is None:
+                break
+            if not base or attempt + 1 == NAME_ATTEMPTS:
+                raise status.already_exists(call.resource, call.name)
+        strategy = self.strategy(call.resource)
+        strategy.default(document)
+        document = await self._admit(call, "CREATE", document, None, strategy)
+        meta = document["metadata"]
+        meta["uid"] = str(uuid.uuid4())
+        meta["creationTimestamp"] = self.clock.timestamp()
+        if call.dry_run:
+            return _encode(document)
+        try:
+            entry = self.store.put(call.resource.storage, self._key(call), document, 0)
+        except Stale:
+            raise status.already_exists(call.resource, call.name) from None
+        await self.store.settled(entry.revision)
+        return entry.body
+
+    def seed(self, resource: ResourceInfo, document: JsonObject) -> Entry:
+        """Store an object of the server's own, without admission."""
+        document = {"kind": resource.kind, "apiVersion": resource.api_version, **document}
+        meta = document["metadata"]
+        strategy = self.strategy(resource)
+        strategy.default(document)
+        strategy.prepare_create(document)
+        meta["uid"] = str(uuid.uuid4())
+        meta["creationTimestamp"] = self.clock.timestamp()
+        return self.store.put(resource.storage, resource.key(meta.get("namespace"), meta["name"]), document, 0)
+
+    # -- update and patch ---------------------------------------------------------------------------------------
+
+    async def update(self, call: Call) -> Response:
+        call.read_options()
+        document = bodies.read_document(call.request)
+        _check_identity(call, document)
+        entry = self.existing(call)
+        _check_body_name(call, document)
+        return self._answer(call, 200, await self.replace(call, entry, document))
+
+    async def patch(self, call: Call) -> Response:
+        call.read_options()
+        patch = patching.read(call)
+        for attempt in range(PATCH_ATTEMPTS):
+            entry = self.store.latest(call.resource.storage, self._key(call))
+            if entry is None:
+                if not patch.creates:
+                    raise status.not_found(call.resource, call.name)
+                document = patch.apply(None, self.clock.timestamp())
+                return self._answer(call, 201, await self.create_document(call, document))
+            document = patch.apply(entry.document(), self.clock.timestamp())
+            _check_patched(call, document)
+            pinned = document["metadata"].get("resourceVersion") != str(entry.revision)
+            try:
+                return self._answer(call, 200, await self.replace(call, entry, document, tracked=patch.creates))
+            except status.StatusError as error:
+                if error.reason != "Conflict" or pinned or attempt + 1 == PATCH_ATTEMPTS:
+                    raise
+        raise status.conflict(call.resource, call.name)
+
+    async def replace(self, call: Call, entry: Entry, new: JsonObject, *, tracked: bool = False) -> bytes:
+        """Store `new` in place of `entry` under the rules of the call's endpoint; unchanged objects stay as they are."""
+        resource, strategy = call.resource, self.strategy(call.resource)
+        old = entry.document()
+        meta, old_meta = new["metadata"], old["metadata"]
+        _check_preconditions(call, entry, meta)
+        metadata.restore_system_fields(meta, old_meta)
+        meta.pop("resourceVersion", None)
+        if call.subresource == "status":
+            strategy.prepare_status_update(new, old)
+        else:
+            strategy.default(new)
+        if not tracked:
+            patching.track(call, old, new, self.clock.timestamp())
+        new = await self._admit(call, "UPDATE", new, old, strategy)
+        meta = new["metadata"]
+        meta["resourceVersion"] = old_meta["resourceVersion"]
+        if new == old:
+            await self.store.settled(entry.revision)
+            return entry.body
+        if call.dry_run:
+            return _encode(new)
+        return await self.store_update(resource, entry, new)
+
+    async def store_update(self, resource: ResourceInfo, entry: Entry, new: JsonObject) -> bytes:
+        """Put `new`, or let the object go if it was only waiting for this change."""
+        meta = new["metadata"]
+        gone = meta.get("deletionTimestamp") and not self.strategy(resource).holds(new)
+        try:
+            if gone and not meta.get("deletionGracePeriodSeconds"):
+                stored = self.store.delete(resource.storage, entry.key, new, entry.revision)
+            else:
+                stored = self.store.put(resource.storage, entry.key, new, entry.revision)
+        except Stale as error:
+            if error.found is None:
+                raise status.not_found(resource, meta["name"]) from None
+            raise status.conflict(resource, meta["name"]) from None
+        await self.store.settled(stored.revision)
+        return stored.body
+
+    def existing(self, call: Call) -> Entry:
+        entry = self.store.latest(call.resource.storage, self._key(call))
+        if entry is None:
+            raise status.not_found(call.resource, call.name)
+        return entry
+
+    async def _admit(
+        self, call: Call, operation: str, new: JsonObject, old: JsonObject | None, strategy: Strategy
+    ) -> JsonObject:
+        attributes = Attributes(call, operation, new, old)
+        await self._admission.mutate(attributes)
+        new = attributes.document
+        if old is None:
+            strategy.prepare_create(new)
+            causes = strategy.validate(new)
+        elif call.subresource == "status":
+            causes = []
+        else:
+            strategy.prepare_update(new, old)
+            causes = metadata.immutable_causes(new["metadata"], old["metadata"]) or strategy.validate_update(new, old)
+        if causes:
+            raise status.invalid(call.resource, call.name, causes)
+        await self._admission.validate(attributes)
+        return new
+
+    def _key(self, call: Call) -> str:
+        return call.resource.key(call.namespace, call.name)
+
+    def _answer(self, call: Call, code: int, body: bytes) -> Response:
+        return respond(code, choose(call.resource, call.request.headers.get("accept", "")).single(body))
+
+
+def _check_identity(call: Call, document: JsonObject) -> None:
+    """The body says what the URL says; what it leaves out is filled in."""
+    resource = call.resource
+    kind, api_version = (
+        document.setdefault("kind", resource.kind),
+        document.setdefault("apiVersion", resource.api_version),
+    )
+    if kind != resource.kind or api_version != resource.api_version:
+        raise status.bad_request(
+            f"{resource.kind} in version {resource.version!r} cannot be handled as a {resource.kind}: the body says "
+            f"apiVersion {api_version!r}, kind {kind!r}, the URL wants {resource.api_version!r}, {resource.kind!r}"
+        )
+    meta = document["metadata"]
+    if not resource.namespaced:
+        meta.pop("namespace", None)
+    elif meta.setdefault("namespace", call.namespace) != call.namespace:
+        raise status.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request "
+            f"(body: {meta['namespace']!r}, URL: {call.namespace!r})"
+        )
+    if not call.name and document["metadata"].get("resourceVersion"):
+        raise status.bad_request("resourceVersion should not be set on objects to be created")
+
+
+def _check_body_name(call: Call, document: JsonObject) -> None:
+    name = document["metadata"].get("name")
+    if not name:
+        raise status.bad_request("name must be provided")
+    if name != call.name:
+        raise status.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+
+
+def _check_patched(call: Call, document: JsonObject) -> None:
+    if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
+        raise status.bad_request("the patch leaves no object behind: metadata is gone")
+    _check_identity(call, document)
+    if document["metadata"].get("name") != call.name:
+        raise status.bad_request("metadata.name cannot be changed by a patch")
+
+
+def _check_preconditions(call: Call, entry: Entry, meta: JsonObject) -> None:
+    if meta.get("uid") and meta["uid"] != entry.uid:
+        why = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {entry.uid}"
+        raise status.conflict(call.resource, call.name, why)
+    wanted = meta.get("resourceVersion")
+    if wanted and wanted != "0" and wanted != str(entry.revision):
+        raise status.conflict(call.resource, call.name)
+    if not wanted and call.resource.custom and call.request.method == "PUT":
+        text = "Invalid value: 0: must be specified for an update"
+        raise status.invalid(call.resource, call.name, [status.cause("metadata.resourceVersion", text)])
