@@ -43,6 +43,7 @@ JOB_ALLOCATED_HYPERNODE: Final = "volcano.sh/job-allocated-hypernode"
 HIERARCHY: Final = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
+RESOURCE_GROUP: Final = "volcano.sh/resource-group"
 NODEGROUP_NAME: Final = "volcano.sh/nodegroup-name"
 NODEGROUP_RESOURCE_LIMITS: Final = "volcano.sh/nodegroup-resource-limits"
 
@@ -105,6 +106,11 @@ DEVICES_TO_ALLOCATE: Final = "volcano.sh/devices-to-allocate"
 DEVICE_BIND_PHASE: Final = "volcano.sh/bind-phase"
 DEVICE_BIND_TIME: Final = "volcano.sh/bind-time"
 HCCL_RANK_INDEX: Final = "hccl/rankIndex"
+
+# Simulated runs (annotations of a pod): runs for a duration such as "5s" (absent: until deleted), then exits so
+SIMULATE: Final = "volcano.sh/simulate"
+SIMULATE_DURATION: Final = "volcano.sh/simulate-duration"
+SIMULATE_EXIT_CODE: Final = "volcano.sh/simulate-exit-code"
 
 # Kubernetes' own
 HOSTNAME: Final = "kubernetes.io/hostname"

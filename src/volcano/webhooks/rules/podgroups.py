@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
+from volcano.api import keys
 from volcano.api.scheduling import PodGroup
 from volcano.webhooks.rules.decode import decoded
 from volcano.webhooks.rules.documents import mapping, text
@@ -12,8 +12,6 @@ from volcano.webhooks.rules.edits import Edits
 from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionResponse, Cause, Settings, World, denied
 from volcano.webhooks.rules.queue_lookup import DEFAULT_QUEUE, is_open, missing_queue_hint, queue_not_found
 from volcano.webhooks.rules.topology import TIER_CONFLICT, names_both_tiers
-
-NAMESPACE_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 
 
 def mutate(request: AdmissionRequest, world: World, _settings: Settings) -> AdmissionResponse:
@@ -24,7 +22,7 @@ def mutate(request: AdmissionRequest, world: World, _settings: Settings) -> Admi
     if text(mapping(document, "spec"), "queue") != DEFAULT_QUEUE:
         return ALLOWED
     namespace = text(mapping(document, "metadata"), "namespace") or request.namespace
-    queue = world.namespace_annotations(namespace).get(NAMESPACE_QUEUE)
+    queue = world.namespace_annotations(namespace).get(keys.POD_QUEUE_NAME)
     if not queue:
         return ALLOWED
     edits = Edits(document)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from volcano.api import keys
+from volcano.webhooks.rules.documents import mapping
 from volcano.webhooks.rules.edits import Edits
 from volcano.webhooks.rules.model import (
     ALLOWED,
@@ -25,10 +27,7 @@ from volcano.webhooks.rules.model import (
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
 
-QUEUE_ALLOCATION_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
-RESOURCE_GROUP: Final = "volcano.sh/resource-group"
-BUDGET_ANNOTATIONS: Final = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
-
+BUDGET_ANNOTATIONS: Final = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 INT32_MAX: Final = 2**31 - 1
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
@@ -40,8 +39,8 @@ def mutate(request: AdmissionRequest, _world: World, settings: Settings) -> Admi
     pod = request.object
     if settings.resource_groups is None or pod is None:
         return ALLOWED
-    annotations = _mapping(_mapping(pod, "metadata"), "annotations")
-    gated = settings.queue_admission_gates and annotations.get(QUEUE_ALLOCATION_GATE) == "true"
+    annotations = mapping(mapping(pod, "metadata"), "annotations")
+    gated = settings.queue_admission_gates and annotations.get(keys.QUEUE_ALLOCATION_GATE) == "true"
     group = _first_match(settings.resource_groups, pod, annotations, request.namespace)
     if not gated and group is None:
         return ALLOWED
@@ -54,8 +53,8 @@ def mutate(request: AdmissionRequest, _world: World, settings: Settings) -> Admi
 
 
 def _add_gate(edits: Edits) -> None:
-    gate = {"name": QUEUE_ALLOCATION_GATE}
-    gates = _mapping(edits.document, "spec").get("schedulingGates")
+    gate = {"name": keys.QUEUE_ALLOCATION_GATE}
+    gates = mapping(edits.document, "spec").get("schedulingGates")
     if gates is None:
         edits.add([gate], "spec", "schedulingGates")
     elif gate not in gates:
@@ -63,9 +62,9 @@ def _add_gate(edits: Edits) -> None:
 
 
 def _join(edits: Edits, group: ResourceGroup) -> None:
-    spec = _mapping(edits.document, "spec")
+    spec = mapping(edits.document, "spec")
     if group.labels:
-        edits.add({**_mapping(spec, "nodeSelector"), **group.labels}, "spec", "nodeSelector")
+        edits.add({**mapping(spec, "nodeSelector"), **group.labels}, "spec", "nodeSelector")
     if not spec.get("affinity") and (affinity := _json_mapping(group.affinity)):
         edits.add(affinity, "spec", "affinity")
     if group.tolerations:
@@ -77,7 +76,7 @@ def _join(edits: Edits, group: ResourceGroup) -> None:
 def _first_match(
     groups: tuple[ResourceGroup, ...], pod: JsonObject, annotations: JsonObject, namespace: str
 ) -> ResourceGroup | None:
-    namespace = _mapping(pod, "metadata").get("namespace") or namespace
+    namespace = mapping(pod, "metadata").get("namespace") or namespace
     return next((group for group in groups if _matches(group, namespace, annotations)), None)
 
 
@@ -88,7 +87,10 @@ def _matches(group: ResourceGroup, namespace: str, annotations: JsonObject) -> b
         case "annotation":
             return _any_pair(group.object.value, annotations)
         case "":
-            return _any_pair(group.object.value, annotations) or annotations.get(RESOURCE_GROUP) == group.resource_group
+            return (
+                _any_pair(group.object.value, annotations)
+                or annotations.get(keys.RESOURCE_GROUP) == group.resource_group
+            )
         case _:
             return False
 
@@ -107,9 +109,9 @@ def validate(request: AdmissionRequest, _world: World, settings: Settings) -> Ad
     if request.operation != "CREATE":
         return denied("expect operation to be 'CREATE'")
     pod = request.object
-    if pod is None or _mapping(pod, "spec").get("schedulerName") not in settings.scheduler_names:
+    if pod is None or mapping(pod, "spec").get("schedulerName") not in settings.scheduler_names:
         return ALLOWED
-    annotations = _mapping(_mapping(pod, "metadata"), "annotations")
+    annotations = mapping(mapping(pod, "metadata"), "annotations")
     given = [key for key in BUDGET_ANNOTATIONS if key in annotations]
     if not given:
         return ALLOWED
@@ -139,12 +141,6 @@ def _budget_error(key: str, value: Any) -> str:
 
 def _annotation(key: str) -> str:
     return f"metadata.annotations[{key}]"
-
-
-def _mapping(document: JsonObject, key: str) -> JsonObject:
-    """The mapping at `key`; empty when absent or of another type (the schema reports that)."""
-    inner = document.get(key)
-    return inner if isinstance(inner, dict) else {}
 
 
 def _json_mapping(text: str) -> JsonObject:

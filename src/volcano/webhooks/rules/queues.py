@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from volcano.api import keys
 from volcano.api.meta import ResourceList
 from volcano.api.scheduling import Queue
 from volcano.webhooks.rules import queue_hierarchy
@@ -19,8 +20,6 @@ from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionRes
 from volcano.webhooks.rules.queue_lookup import DEFAULT_QUEUE, ROOT_QUEUE, queue_not_found
 from volcano.webhooks.rules.template.resources import amounts, value_errors
 
-HIERARCHY: Final = "volcano.sh/hierarchy"
-HIERARCHY_WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 STATES: Final = ("", "Open", "Closed")
 PROTECTED: Final = (DEFAULT_QUEUE, ROOT_QUEUE)
 ANNOTATIONS: Final = "requestBody.metadata.annotations"
@@ -39,8 +38,8 @@ def mutate(request: AdmissionRequest, _world: World, _settings: Settings) -> Adm
     edits = Edits(document)
     path, weights = _hierarchy(queue)
     if path and weights and path.partition("/")[0] != ROOT_QUEUE:
-        edits.add(f"{ROOT_QUEUE}/{path}", "metadata", "annotations", HIERARCHY)
-        edits.add(f"1/{weights}", "metadata", "annotations", HIERARCHY_WEIGHTS)
+        edits.add(f"{ROOT_QUEUE}/{path}", "metadata", "annotations", keys.HIERARCHY)
+        edits.add(f"1/{weights}", "metadata", "annotations", keys.HIERARCHY_WEIGHTS)
     if queue.spec.reclaimable is None:
         edits.add(True, "spec", "reclaimable")
     if queue.spec.weight == 0:
@@ -125,7 +124,7 @@ def _annotation_errors(queue: Queue, world: World) -> Iterator[Cause]:
     if not path and not weights:
         return
     if path.count("/") != weights.count("/"):
-        yield invalid(ANNOTATIONS, path, f"{HIERARCHY} must have the same length with {HIERARCHY_WEIGHTS}")
+        yield invalid(ANNOTATIONS, path, f"{keys.HIERARCHY} must have the same length with {keys.HIERARCHY_WEIGHTS}")
         return
     for weight in weights.split("/"):
         if not _FLOAT.fullmatch(weight):
@@ -147,4 +146,4 @@ def _annotation_errors(queue: Queue, world: World) -> Iterator[Cause]:
 
 def _hierarchy(queue: Queue) -> tuple[str, str]:
     annotations = queue.metadata.annotations
-    return annotations.get(HIERARCHY, ""), annotations.get(HIERARCHY_WEIGHTS, "")
+    return annotations.get(keys.HIERARCHY, ""), annotations.get(keys.HIERARCHY_WEIGHTS, "")
