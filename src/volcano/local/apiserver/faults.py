@@ -1,11 +1,11 @@
 """The errors of the API server's pure parts: a Kubernetes Status in the making.
 
-Raised by patch, strategic, apply, selectors and protobuf; the HTTP layer renders them (`PatchError.status_object`).
+Raised by patch, strategic, apply, selectors and protobuf; status.py renders them for the client.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,22 +23,6 @@ class PatchError(Exception):
         self.reason = reason
         self.message = message
         self.causes: list[Cause] = list(causes)
-
-    @property
-    def status_object(self) -> dict[str, Any]:
-        """The Kubernetes Status document of this error."""
-        status: dict[str, Any] = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Failure",
-            "message": self.message,
-            "reason": self.reason,
-            "code": self.status,
-        }
-        if self.causes:
-            status["details"] = {"causes": self.causes}
-        return status
 
 
 class BadRequest(PatchError):

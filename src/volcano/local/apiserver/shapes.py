@@ -1,0 +1,115 @@
+"""How objects may be merged, read from their OpenAPI schema: list types, merge keys, atomic maps.
+
+strategic.py and apply.py walk objects along these shapes. Built-in kinds and CRDs look the same from here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from volcano.api.meta import JsonObject
+
+__all__ = ["Shape", "Shapes"]
+
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+# Kubernetes' published schemas leave out the one default that is part of list keys (ports by number and protocol).
+_KEY_DEFAULTS = {"protocol": "TCP"}
+# Free-form fields whose content belongs to one manager as a whole.
+_WHOLE_VALUES = frozenset({"FieldsV1", "RawExtension", "JSON", "Quantity", "IntOrString", "Time", "MicroTime"})
+
+
+class Shape:
+    """The merge rules of one place in an object. Fields and items are worked out when first asked for."""
+
+    __slots__ = (
+        *("_fields", "_items", "_schema", "_shapes"),
+        *("key_defaults", "keys", "list_type", "merge_key", "merges_values", "whole"),
+    )
+
+    def __init__(self, shapes: Shapes, schema: JsonObject, overlay: JsonObject, *, whole: bool = False) -> None:
+        self._shapes = shapes
+        self._schema = schema
+        self._fields: dict[str, Shape] = {}
+        self._items: Shape | None = None
+        strategy = str(overlay.get("x-kubernetes-patch-strategy", ""))
+        self.merge_key: str = str(overlay.get("x-kubernetes-patch-merge-key", "")) if "merge" in strategy else ""
+        self.merges_values = "merge" in strategy and not self.merge_key
+        """A strategic merge patch adds to this list of plain values instead of replacing it."""
+        self.whole = whole or overlay.get("x-kubernetes-map-type", schema.get("x-kubernetes-map-type")) == "atomic"
+        """An object that is set, owned and replaced as one value."""
+        self.list_type = str(overlay.get("x-kubernetes-list-type") or _list_type(strategy, self.merge_key))
+        """"atomic", "set" or "map"."""
+        self.keys: tuple[str, ...] = tuple(overlay.get("x-kubernetes-list-map-keys") or ())
+        if self.list_type == "map" and not self.keys:
+            self.keys = (self.merge_key,) if self.merge_key else ()
+            self.list_type = "map" if self.keys else "atomic"
+        self.key_defaults: dict[str, Any] = self._defaults_of_keys() if self.keys else {}
+
+    def field(self, name: str) -> Shape:
+        """The shape of a member of this object; unknown members merge by what they turn out to be."""
+        known = self._fields.get(name)
+        if known is None:
+            schema = (self._schema.get("properties") or {}).get(name)
+            if schema is None:
+                extra = self._schema.get("additionalProperties")
+                schema = extra if isinstance(extra, dict) else {}
+            known = self._fields[name] = self._shapes.of(schema)
+        return known
+
+    def with_field(self, name: str, shape: Shape) -> Shape:
+        """This shape, with `name` known to look like `shape` (a custom resource's metadata)."""
+        self._fields[name] = shape
+        return self
+
+    @property
+    def items(self) -> Shape:
+        if self._items is None:
+            schema = self._schema.get("items")
+            self._items = self._shapes.of(schema if isinstance(schema, dict) else {})
+        return self._items
+
+    def _defaults_of_keys(self) -> dict[str, Any]:
+        properties = self.items._schema.get("properties") or {}
+        defaults = {key: (properties.get(key) or {}).get("default") for key in self.keys}
+        return {key: _KEY_DEFAULTS.get(key) if value is None else value for key, value in defaults.items()}
+
+
+class Shapes:
+    """Shapes of one set of schemas, made once per definition."""
+
+    def __init__(self, definitions: Mapping[str, JsonObject]) -> None:
+        self._definitions = definitions
+        self._named: dict[tuple[str, str], Shape] = {}
+
+    def root(self, schema: JsonObject) -> Shape:
+        """The shape of a whole object; metadata is always Kubernetes' ObjectMeta."""
+        shape = self.of(schema)
+        if _OBJECT_META in self._definitions:
+            shape.with_field("metadata", self.of({"$ref": _OBJECT_META}))
+        return shape
+
+    def of(self, schema: JsonObject) -> Shape:
+        """The shape at a schema, its `$ref` (alone, or within allOf) followed."""
+        reference = schema.get("$ref")
+        for part in schema.get("allOf") or ():
+            reference = reference or part.get("$ref")
+        if reference is None:
+            return Shape(self, schema, schema)
+        name = str(reference).rpartition("/")[2]
+        rules = ",".join(f"{key}={schema[key]}" for key in sorted(schema) if key.startswith("x-kubernetes"))
+        known = self._named.get((name, rules))
+        if known is None:
+            whole = name.rpartition(".")[2] in _WHOLE_VALUES
+            definition = self._definitions.get(name, {})
+            overlay = {**definition, **{key: value for key, value in schema.items() if key.startswith("x-kubernetes")}}
+            known = self._named[name, rules] = Shape(self, definition, overlay, whole=whole)
+        return known
+
+
+def _list_type(strategy: str, merge_key: str) -> str:
+    if "merge" not in strategy:
+        return "atomic"
+    return "map" if merge_key else "set"
