@@ -6,6 +6,7 @@ Steps of a request: authenticate, route, dispatch to reads, writes, deletes or a
 from __future__ import annotations
 
 import logging
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from volcano.api.resources import NAMESPACES
 from volcano.http.message import Response
 from volcano.local.apiserver import status
 from volcano.local.apiserver.admission import Admission
-from volcano.local.apiserver.call import Call, User
+from volcano.local.apiserver.authn import ANONYMOUS, Authenticator, unauthorized
+from volcano.local.apiserver.call import Call
 from volcano.local.apiserver.deletes import Deletes
 from volcano.local.apiserver.faults import PatchError
 from volcano.local.apiserver.journal import StorageError, StorageFull
@@ -23,10 +25,12 @@ from volcano.local.apiserver.reads import Reads, respond
 from volcano.local.apiserver.registry import Registry
 from volcano.local.apiserver.routing import Target, parse
 from volcano.local.apiserver.store import Store
+from volcano.local.apiserver.tokens import ServiceAccountTokens
 from volcano.local.apiserver.writes import Writes
 
 if TYPE_CHECKING:
     from volcano.http.message import Request
+    from volcano.local.apiserver.certificates import Pki
 
 JsonObject = dict[str, Any]
 
@@ -54,14 +58,25 @@ class WallClock:
 class ApiServer:
     """A Kubernetes API over a store. `handle` is all there is to call; `close` when done."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self,
+        store: Store,
+        authenticator: Authenticator | None = None,
+        service_accounts: ServiceAccountTokens | None = None,
+        hosts: frozenset[str] | None = None,
+        pki: Pki | None = None,
+    ) -> None:
         self.store = store
         self.registry = Registry.standard()
+        self._accounts = service_accounts or ServiceAccountTokens(store, os.urandom(32))
+        self._authenticator = authenticator or Authenticator({}, self._accounts)
+        self._hosts = hosts
+        self._pki = pki
         admission = Admission(store)
         self._reads = Reads(store)
         self._writes = Writes(store, admission, WallClock())
         self._deletes = Deletes(self._writes, admission)
-        self._bootstrapped = False
+        self._started = False
 
     @classmethod
     def open(cls, path: str) -> ApiServer:
@@ -69,8 +84,8 @@ class ApiServer:
         return cls(Store.open(path))
 
     async def handle(self, request: Request) -> Response:
-        if not self._bootstrapped:
-            self._bootstrap()
+        if not self._started:
+            await self.start()
         try:
             return await self._dispatch(request)
         except PatchError as error:
@@ -84,16 +99,23 @@ class ApiServer:
             message = f"{request.method} {request.path} failed inside the server: see its log"
             return _failure(status.StatusError(500, "InternalError", message))
 
+    def stop_watches(self) -> None:
+        """End all watches, so that their connections can go."""
+        self._reads.close()
+
     async def close(self) -> None:
         """End all watches, finish what is being written, release the database."""
         self._reads.close()
         await self.store.close()
 
     async def _dispatch(self, request: Request) -> Response:
-        user = User("system:admin", ("system:masters",))
+        self._check_host(request)
+        user = self._authenticator.user(request)
         target = parse(request.path)
         if target is None:
             return self._plain(request)
+        if user is ANONYMOUS:
+            raise unauthorized()
         resource = self.registry.find(target.group, target.version, target.plural)
         if resource is None:
             raise status.no_such_path()
@@ -138,6 +160,17 @@ class ApiServer:
             return await self._deletes.delete(call)
         raise status.method_not_allowed()
 
+    def _check_host(self, request: Request) -> None:
+        """Browsers that were lured here by a name of someone else's are sent away."""
+        if self._hosts is None or request.peer.unix:
+            return
+        host = request.headers.get("host", "")
+        name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+        if name.strip("[]") not in self._hosts:
+            raise status.StatusError(
+                403, "Forbidden", f"this server is not {host!r}: call it by one of {', '.join(sorted(self._hosts))}"
+            )
+
     def _plain(self, request: Request) -> Response:
         if request.path in ("/healthz", "/livez", "/readyz"):
             return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
@@ -145,13 +178,14 @@ class ApiServer:
             return respond(200, msgspec.json.encode({"major": "1", "minor": "36", "gitVersion": "v1.36.0+volcano"}))
         raise status.no_such_path()
 
-    def _bootstrap(self) -> None:
-        """The namespaces that every cluster has."""
-        self._bootstrapped = True
+    async def start(self) -> None:
+        """Make what every cluster has; `handle` does this when nobody else did."""
+        self._started = True
         resource = self.registry.get(NAMESPACES)
         for name in INITIAL_NAMESPACES:
             if self.store.latest("namespaces", name) is None:
                 self._writes.seed(resource, {"metadata": {"name": name}})
+        await self.store.settled()
 
 
 def _failure(error: PatchError) -> Response:

@@ -109,7 +109,7 @@ class SqliteJournal:
 def _upsert(database: sqlite3.Connection, rows: list[Row]) -> None:
     places = ",".join(["(?,?,?,?,?)"] * len(rows))
     values = [value for row in rows for value in row]
-    database.execute(f"INSERT OR REPLACE INTO objects (row, collection, key, revision, body) VALUES {places}", values)
+    database.execute(f"INSERT OR REPLACE INTO objects (row, collection, key, revision, body) VALUES {places}", values)  # noqa: S608
 
 
 def _open(path: str) -> sqlite3.Connection:

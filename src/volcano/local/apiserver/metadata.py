@@ -109,11 +109,11 @@ def label_causes(labels: JsonObject, field: str) -> list[Cause]:
 
 def immutable_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
     """Metadata that a client tried to change and may not."""
-    causes = []
-    for field in ("name", "namespace", "uid", "creationTimestamp"):
-        if new.get(field) != old.get(field):
-            causes.append(_invalid(f"metadata.{field}", str(new.get(field, "")), "field is immutable"))
-    return causes
+    return [
+        _invalid(f"metadata.{field}", str(new.get(field, "")), "field is immutable")
+        for field in ("name", "namespace", "uid", "creationTimestamp")
+        if new.get(field) != old.get(field)
+    ]
 
 
 def restore_system_fields(new: JsonObject, old: JsonObject) -> None:

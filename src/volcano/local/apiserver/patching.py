@@ -67,7 +67,8 @@ def read(call: Call) -> Patch:
 def track(call: Call, old: JsonObject, new: JsonObject, now: str) -> None:
     """Keep managedFields true for a write that is not an apply.
 
-    Objects that nobody ever applied carry no managedFields: the first apply takes what is there as "before-first-apply".
+    Objects that nobody ever applied carry no managedFields; the first apply takes what it finds as
+    "before-first-apply", as Kubernetes does with objects from before it knew about managers.
     """
     del call, now
     tracked = old["metadata"].get("managedFields")

@@ -131,7 +131,7 @@ class Writes:
         raise status.conflict(call.resource, call.name)
 
     async def replace(self, call: Call, entry: Entry, new: JsonObject, *, tracked: bool = False) -> bytes:
-        """Store `new` in place of `entry` under the rules of the call's endpoint; unchanged objects stay as they are."""
+        """Store `new` in place of `entry` by the rules of the call's endpoint; an unchanged object stays as it is."""
         resource, strategy = call.resource, self.strategy(call.resource)
         old = entry.document()
         meta, old_meta = new["metadata"], old["metadata"]
