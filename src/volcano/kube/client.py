@@ -47,7 +47,7 @@ class Client:
         self.field_manager = field_manager or user_agent.partition("/")[0]
         self._json_headers = {**JSON_HEADERS, "user-agent": user_agent}
         self._read_headers = {**READ_HEADERS, "user-agent": user_agent}
-        self._codecs: dict[Any, Codec[Any]] = {}
+        self._codecs: dict[tuple[str, str, type], Codec[Any]] = {}
 
     async def close(self) -> None:
         """Close the connections to the server."""
@@ -291,9 +291,10 @@ class Client:
         return await self._send(method, path, query, body)
 
     def _codec(self, resource: Resource[T]) -> Codec[T]:
-        codec = self._codecs.get(resource.type)
+        key = (resource.group_resource, resource.version, resource.type)
+        codec = self._codecs.get(key)
         if codec is None:
-            codec = self._codecs[resource.type] = Codec(resource.type)
+            codec = self._codecs[key] = Codec(resource)
         return codec
 
     def _options(self, dry_run: bool, field_manager: str | None = None) -> Query:

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from volcano.api.meta import ListMeta, ObjectMeta, PartialObject, Status
+from volcano.api.resource import Resource
 from volcano.http.message import Response
 from volcano.kube.errors import error_from_status
 
@@ -50,16 +51,24 @@ class Line(msgspec.Struct, Generic[T], gc=False):
 
 
 class Codec(Generic[T]):
-    """Encodes and decodes objects of type `T` (a Struct, or dict for anything)."""
+    """Encodes and decodes the objects of one resource, as its type (a Struct, or dict for anything)."""
 
-    def __init__(self, type_: type[T]) -> None:
-        self._type = type_
+    def __init__(self, resource: Resource[T]) -> None:
+        type_ = resource.type
+        self._resource = resource
         self._object = msgspec.json.Decoder(type_)
         self._page = msgspec.json.Decoder(Page[type_])  # type: ignore[valid-type]
         self._line = msgspec.json.Decoder(Line[type_])  # type: ignore[valid-type]
         self._encoder = msgspec.json.Encoder()
 
     def encode(self, obj: object) -> bytes:
+        """The object as JSON, with apiVersion and kind filled in: custom resources are refused without them."""
+        resource = self._resource
+        if isinstance(obj, dict):
+            if "kind" not in obj:
+                obj = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+        elif isinstance(obj, msgspec.Struct) and getattr(obj, "kind", None) == "":
+            obj = msgspec.structs.replace(obj, api_version=resource.api_version, kind=resource.kind)
         return self._encoder.encode(obj)
 
     def decode(self, response: Response) -> T:
@@ -102,7 +111,7 @@ class Codec(Generic[T]):
 
     def _warn(self, raw: msgspec.Raw, error: Exception) -> None:
         head = msgspec.json.decode(raw, type=PartialObject)
-        log.warning("ignoring %s %s: %s", head.kind or self._type.__name__, head.metadata.key, error)
+        log.warning("ignoring %s %s: %s", self._resource.kind, head.metadata.key, error)
 
 
 def head_of(obj: Any) -> ObjectMeta:

@@ -134,7 +134,8 @@ class WorkQueue(Generic[K]):
     async def idle(self) -> None:
         """Wait until nothing is ready and nothing is worked on (delayed keys do not count)."""
         while self._working or self._ready:
-            self._idle = asyncio.Event()
+            if self._idle is None or self._idle.is_set():
+                self._idle = asyncio.Event()
             await self._idle.wait()
 
     def _wake_one(self) -> None:

@@ -1,0 +1,97 @@
+"""The endpoints every daemon has: /healthz, /livez, /readyz and /metrics.
+
+A handler for `server.serve`; checks are plain functions, metrics come from `metrics`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+
+from volcano.http.message import Handler, Request, Response
+from volcano.http.metrics import CONTENT_TYPE, Registry
+from volcano.http.server import Limits, Server, serve
+
+Check = Callable[[], str | Awaitable[str | None] | None]
+"""Says what is wrong, or None when all is well."""
+
+
+class HealthApp:
+    """Answers health probes from named checks, and metrics from a registry.
+
+    `alive` decides /healthz and /livez, `ready` (with `alive`) decides /readyz; `routes` adds the daemon's own paths.
+    """
+
+    def __init__(
+        self,
+        registry: Registry | None = None,
+        *,
+        alive: Mapping[str, Check] | None = None,
+        ready: Mapping[str, Check] | None = None,
+        routes: Mapping[str, Handler] | None = None,
+    ) -> None:
+        self.registry = registry
+        self.alive: dict[str, Check] = {"ping": lambda: None, **(alive or {})}
+        self.ready: dict[str, Check] = dict(ready or {})
+        self.routes: dict[str, Handler] = dict(routes or {})
+
+    async def __call__(self, request: Request) -> Response:
+        route = self.routes.get(request.path)
+        if route is not None:
+            return await route(request)
+        if request.method not in ("GET", "HEAD"):
+            return text(405, "only GET and HEAD are answered here\n")
+        if request.path == "/metrics" and self.registry is not None:
+            return Response(200, {"content-type": CONTENT_TYPE}, self.registry.render())
+        probe, _, check = request.path.strip("/").partition("/")
+        if probe in ("healthz", "livez"):
+            return await self._probe(request, probe, self.alive, check)
+        if probe == "readyz":
+            return await self._probe(request, probe, {**self.alive, **self.ready}, check)
+        if probe == "":
+            paths = ["/healthz", "/livez", "/readyz", *(["/metrics"] if self.registry else []), *self.routes]
+            return text(200, "\n".join([*sorted(paths), ""]))
+        return text(404, f"{request.path} is not served here\n")
+
+    async def _probe(self, request: Request, probe: str, checks: Mapping[str, Check], only: str) -> Response:
+        excluded = set(request.params("exclude"))
+        chosen = {name: check for name, check in checks.items() if name not in excluded and only in ("", name)}
+        if only and not chosen:
+            return text(404, f"{probe} has no check called {only}\n")
+        lines, failed = [], False
+        for name, check in chosen.items():
+            problem = await outcome(check)
+            failed = failed or problem is not None
+            lines.append(f"[+]{name} ok" if problem is None else f"[-]{name} failed: {problem}")
+        if failed:
+            return text(500, "\n".join([*lines, f"{probe} check failed", ""]))
+        if request.param("verbose") is not None:
+            return text(200, "\n".join([*lines, f"{probe} check passed", ""]))
+        return text(200, "ok")
+
+
+async def outcome(check: Check) -> str | None:
+    """What a check says; one that raises has failed."""
+    try:
+        said = check()
+        return await said if inspect.isawaitable(said) else said
+    except Exception as error:  # noqa: BLE001 - the probe's answer carries it
+        return f"{type(error).__name__}: {error}"
+
+
+async def serve_health(app: HealthApp, address: str) -> Server:
+    """Serve `app` on a flag's address such as `:8080` or `127.0.0.1:0`."""
+    host, port = parse_address(address)
+    return await serve(app, host=host, port=port, limits=Limits(body_bytes=64 * 1024))
+
+
+def parse_address(address: str) -> tuple[str, int]:
+    """Host and port of `host:port`, `[v6]:port` or `:port` (all interfaces)."""
+    host, separator, port = address.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"{address!r} is not an address: write host:port or :port")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
+def text(status: int, body: str) -> Response:
+    return Response(status, {"content-type": "text/plain; charset=utf-8"}, body.encode())

@@ -1,0 +1,48 @@
+"""How a daemon ends: signals become an event, and a second signal ends the process at once.
+
+Used by the daemons' main functions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[asyncio.Event]:
+    """An event that is set by SIGTERM or SIGINT while the context lasts."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def received(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, received, number)
+    try:
+        yield stop
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+async def until_stopped(stop: asyncio.Event, *work: asyncio.Task[None]) -> None:
+    """Wait for `stop`, or for one of the daemon's tasks to fail, whose exception is raised; then cancel the others."""
+    waiting = asyncio.create_task(stop.wait())
+    try:
+        done, _ = await asyncio.wait([waiting, *work], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (waiting, *work):
+            task.cancel()
+        await asyncio.gather(waiting, *work, return_exceptions=True)
+    for task in done:
+        if task is not waiting:
+            task.result()

@@ -1,0 +1,143 @@
+"""Leader election: one leads, the next takes over at once when the lease is released and in time when it is not."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import pytest
+
+from volcano.http.message import Request, Response
+from volcano.kube.client import Client
+from volcano.kube.leader import LeaderElector, LeadershipLost
+from volcano.kube.transport import InProcessTransport
+
+
+class LeaseApi:
+    """One lease with versions; `broken` makes every request fail."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] | None = None
+        self.version = 0
+        self.broken = False
+
+    async def handle(self, request: Request) -> Response:
+        if self.broken:
+            return self._status(500, "InternalError")
+        if request.method == "GET":
+            return self._status(404, "NotFound") if self.lease is None else self._lease(200)
+        body = msgspec.json.decode(request.body)
+        if request.method == "POST":
+            if self.lease is not None:
+                return self._status(409, "AlreadyExists")
+        elif self.lease is None:
+            return self._status(404, "NotFound")
+        elif body["metadata"].get("resourceVersion") != str(self.version):
+            return self._status(409, "Conflict")
+        self.version += 1
+        body["metadata"]["resourceVersion"] = str(self.version)
+        self.lease = body
+        return self._lease(201 if request.method == "POST" else 200)
+
+    def _lease(self, code: int) -> Response:
+        return Response(code, {}, msgspec.json.encode(self.lease))
+
+    def _status(self, code: int, reason: str) -> Response:
+        return Response(code, {}, msgspec.json.encode({"kind": "Status", "code": code, "reason": reason}))
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        assert self.lease is not None
+        spec: dict[str, Any] = self.lease["spec"]
+        return spec
+
+
+def candidate(api: LeaseApi, identity: str, **options: Any) -> LeaderElector:
+    settings = {"lease_seconds": 0.5, "renew_seconds": 0.3, "retry_seconds": 0.02, **options}
+    client = Client(InProcessTransport(api.handle))
+    return LeaderElector(client, name="volcano", namespace="volcano-system", identity=identity, **settings)
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def test_the_second_candidate_takes_over_at_once_when_the_first_stops() -> None:
+    async def main() -> None:
+        api = LeaseApi()
+        first, second = candidate(api, "a"), candidate(api, "b")
+        leading = asyncio.create_task(first.run(forever))
+        await asyncio.sleep(0.05)
+        waiting = asyncio.create_task(second.run(forever))
+        await asyncio.sleep(0.1)
+        assert (first.is_leader, second.is_leader, second.leader) == (True, False, "a")
+        assert api.spec["leaseTransitions"] == 0
+        await stop(leading)
+        await asyncio.sleep(0.1)
+        assert second.is_leader
+        assert (api.spec["holderIdentity"], api.spec["leaseTransitions"]) == ("b", 1)
+        await stop(waiting)
+        assert api.spec["holderIdentity"] == ""
+
+    asyncio.run(main())
+
+
+def test_a_silent_leader_is_replaced_after_its_lease_whatever_its_clock_says() -> None:
+    async def main() -> None:
+        api = LeaseApi()
+        first, second = candidate(api, "a"), candidate(api, "b")
+        await first.acquire()
+        api.spec["renewTime"] = "2999-01-01T00:00:00.000000Z"
+        started = asyncio.get_running_loop().time()
+        await second.acquire()
+        assert 0.4 < asyncio.get_running_loop().time() - started < 1.5
+        with pytest.raises(LeadershipLost, match="held by b"):
+            await first.hold()
+
+    asyncio.run(main())
+
+
+def test_a_leader_that_cannot_renew_stops_its_work() -> None:
+    async def main() -> None:
+        api = LeaseApi()
+        elector = candidate(api, "a")
+        stopped = asyncio.Event()
+
+        async def work() -> None:
+            try:
+                await forever()
+            finally:
+                stopped.set()
+
+        running = asyncio.create_task(elector.run(work))
+        await asyncio.sleep(0.05)
+        assert elector.health() is None
+        api.broken = True
+        with pytest.raises(LeadershipLost, match=r"could not renew the lease volcano-system/volcano within 0\.3 s"):
+            await running
+        assert stopped.is_set()
+        assert not elector.is_leader
+
+    asyncio.run(main())
+
+
+def test_work_that_ends_gives_the_lease_back() -> None:
+    async def main() -> None:
+        api = LeaseApi()
+        await candidate(api, "a").run(lambda: asyncio.sleep(0.01))
+        assert api.spec["holderIdentity"] == ""
+
+    asyncio.run(main())
+
+
+def test_durations_that_cannot_work_are_refused() -> None:
+    with pytest.raises(ValueError, match="lease duration > renew deadline"):
+        candidate(LeaseApi(), "a", lease_seconds=1.0, renew_seconds=2.0)
