@@ -17,7 +17,6 @@ from volcano.local.apiserver.ordering import weave
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-    from datetime import datetime
 
     from volcano.api.meta import JsonObject
     from volcano.local.apiserver.shapes import Shape
@@ -51,13 +50,13 @@ def apply_patch(
     shape: Shape,
     *,
     force: bool,
-    now: datetime,
+    now: str,
     subresource: str = "",
     ignored: Collection[str] = (),
 ) -> JsonObject:
     """The object after `manager` applied its configuration; ApplyConflict where others own fields that would change.
 
-    `ignored` are top-level fields that this endpoint does not write ("status" on the main one).
+    `ignored` are top-level fields that this endpoint does not write ("status" on the main one); `now` is RFC 3339.
     """
     _check_applied(applied, manager)
     wanted = _without_nulls({key: value for key, value in applied.items() if key not in ignored})
@@ -78,7 +77,7 @@ def update_managed_fields(
     manager: str,
     shape: Shape,
     *,
-    now: datetime,
+    now: str,
     subresource: str = "",
 ) -> JsonObject:
     """`new` with ownership brought up to date after an ordinary write.
@@ -113,7 +112,7 @@ def _apply(
     shape: Shape,
     *,
     force: bool,
-    now: datetime,
+    now: str,
 ) -> JsonObject:
     before = managers.fields(me)
     bare = _bare(live)
@@ -167,7 +166,7 @@ def _check_lists(value: Any, shape: Shape, path: str) -> None:
             _check_lists(item, shape.items, where)
 
 
-def _first_owners(live: JsonObject, me: ManagerKey, shape: Shape, now: datetime) -> Managers:
+def _first_owners(live: JsonObject, me: ManagerKey, shape: Shape, now: str) -> Managers:
     """Ownership of an object that was never applied: kubectl's record is kubectl's, the rest has one owner."""
     everything = fieldsets.difference(fieldsets.fields_of(_bare(live), shape), _IDENTITY)
     managers = Managers({})

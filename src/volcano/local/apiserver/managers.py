@@ -12,7 +12,6 @@ from volcano.local.apiserver import fieldsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from volcano.api.meta import JsonObject
     from volcano.local.apiserver.fieldsets import FieldSet
@@ -68,12 +67,12 @@ class Managers:
             result = fieldsets.union(result, fields)
         return result
 
-    def owning(self, key: ManagerKey, fields: FieldSet, now: datetime) -> Managers:
+    def owning(self, key: ManagerKey, fields: FieldSet, now: str) -> Managers:
         """As before, with exactly `fields` owned by `key`; its time moves only when that is news."""
         entries = {other: entry for other, entry in self._entries.items() if other != key}
         if fields:
             known = self._entries.get(key)
-            time = known.time if known is not None and known.fields == fields else now.strftime("%Y-%m-%dT%H:%M:%SZ")
+            time = known.time if known is not None and known.fields == fields else now
             entries[key] = Ownership(fields, time)
         return Managers(entries)
 
