@@ -1,0 +1,118 @@
+"""vc-webhook-manager: follow the world, serve the rules over HTTPS, keep certificate and registration current.
+
+`options` has the flags, `server` the endpoints, `identity` the certificate, `registration` what the API server knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+
+import msgspec
+
+from volcano.http.health import HealthApp, serve_health
+from volcano.http.lifetime import stop_on_signals, until_stopped
+from volcano.http.metrics import Registry
+from volcano.http.server import Limits, serve
+from volcano.kube.client import Client
+from volcano.kube.config import ConfigError, load
+from volcano.kube.errors import ApiError
+from volcano.kube.transport import HttpTransport
+from volcano.webhooks.certificates import CertificateError
+from volcano.webhooks.groups import WatchedGroups
+from volcano.webhooks.identity import FileIdentity, IdentitySource, OwnIdentity, SecretIdentity
+from volcano.webhooks.options import Options, OptionsError, parse
+from volcano.webhooks.presence import Presence
+from volcano.webhooks.registration import Registrar
+from volcano.webhooks.rules import Settings
+from volcano.webhooks.server import Webhooks
+from volcano.webhooks.world import WatchedWorld
+
+log = logging.getLogger(__name__)
+
+REFRESH_SECONDS = 5.0
+LIMITS = Limits(body_bytes=3 * 1024 * 1024, head_seconds=5.0, body_seconds=30.0, write_seconds=60.0)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM or SIGINT. Anything that prevents the start is the last line on standard error."""
+    try:
+        options = parse(argv)
+        logging.basicConfig(
+            level=logging.DEBUG if options.verbosity >= 4 else logging.INFO,
+            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+            stream=sys.stderr,
+        )
+        asyncio.run(_run_until_signal(options))
+    except (OptionsError, CertificateError, ConfigError, ApiError, OSError, ValueError) as error:
+        print(f"vc-webhook-manager: {error}", file=sys.stderr)  # noqa: T201 - logging may not be set up
+        return 1
+    return 0
+
+
+async def _run_until_signal(options: Options) -> None:
+    client = Client(HttpTransport(load(options.kubeconfig, master=options.master)), user_agent="vc-webhook-manager")
+    try:
+        with stop_on_signals() as stop:
+            await run(client, options, stop)
+    finally:
+        await client.close()
+
+
+async def run(
+    client: Client, options: Options, stop: asyncio.Event, serving: Callable[[int], None] = lambda _port: None
+) -> None:
+    """The daemon on a client of its own or of its host, until `stop`. `serving` is told the HTTPS port."""
+    registry = Registry("volcano_")
+    groups = WatchedGroups(options.admission_conf)
+    world = WatchedWorld(client, namespaces=any(rule.path == "/podgroups/mutate" for rule in options.rules))
+    names = options.settings.scheduler_names
+    registrar = Registrar(client, options.rules, options.endpoint, names, create=options.register)
+    presence = Presence(identity_source(client, options), registrar)
+    webhooks = Webhooks(options.rules, world, lambda: with_groups(options.settings, groups), registry)
+    probes = HealthApp(registry, ready={"informers": world.problem, "registration": presence.problem})
+
+    async with AsyncExitStack() as cleanup:
+        if options.health_address is not None:
+            health = await serve_health(probes, options.health_address)
+            cleanup.push_async_callback(health.close, 1.0)
+        watches = [asyncio.create_task(watch) for watch in world.watches()]
+        cleanup.callback(cancel, watches)
+        await world.synced()
+        context = await presence.context()
+        server = await serve(webhooks.handle, host=options.host, port=options.port, ssl=context, limits=LIMITS)
+        cleanup.push_async_callback(server.close, options.graceful_seconds)
+        log.info("serving %s on port %d", ", ".join(rule.path for rule in options.rules), server.port)
+        serving(server.port)
+        await until_stopped(stop, asyncio.create_task(presence.keep()), asyncio.create_task(refresh(groups)), *watches)
+
+
+async def refresh(groups: WatchedGroups) -> None:
+    while True:
+        await asyncio.sleep(REFRESH_SECONDS)
+        groups.refresh()
+
+
+def with_groups(settings: Settings, groups: WatchedGroups) -> Settings:
+    return settings if groups.current is None else msgspec.structs.replace(settings, resource_groups=groups.current)
+
+
+def cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+def identity_source(client: Client, options: Options) -> IdentitySource:
+    if options.certificate_files is not None:
+        return FileIdentity(*options.certificate_files)
+    hosts = options.endpoint.hosts()
+    if options.endpoint.url:
+        return OwnIdentity(hosts)
+    return SecretIdentity(client, options.endpoint.namespace, hosts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""Tells the API server about the webhooks: one configuration per path, with the authorities it shall trust.
+
+Configurations that exist, such as those of a Helm release, only get their caBundle replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from volcano.api.admission import (
+    MatchCondition,
+    MutatingWebhookConfiguration,
+    RuleWithOperations,
+    ServiceReference,
+    ValidatingWebhookConfiguration,
+    Webhook,
+    WebhookClientConfig,
+)
+from volcano.api.meta import JsonObject, LabelSelector, LabelSelectorRequirement, ObjectMeta
+from volcano.api.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
+from volcano.kube.client import Client, PatchKind
+from volcano.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from volcano.webhooks.rules import Rule
+
+log = logging.getLogger(__name__)
+
+PREFIX: Final = "volcano-admission-service"
+VERSIONS: Final = {
+    "": "v1",
+    "batch.volcano.sh": "v1alpha1",
+    "flow.volcano.sh": "v1alpha1",
+    "scheduling.volcano.sh": "v1beta1",
+    "topology.volcano.sh": "v1alpha1",
+}
+TIMEOUT_SECONDS: Final = 10
+WAIT_SECONDS: Final = 300
+POLL_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the API server finds the webhooks: at a URL, or behind a Service of a namespace."""
+
+    url: str = ""
+    namespace: str = ""
+    service: str = ""
+
+    def client_config(self, path: str, bundle: str) -> WebhookClientConfig:
+        if self.url:
+            return WebhookClientConfig(url=self.url.rstrip("/") + path, ca_bundle=bundle)
+        service = ServiceReference(namespace=self.namespace, name=self.service, path=path, port=443)
+        return WebhookClientConfig(service=service, ca_bundle=bundle)
+
+    def hosts(self) -> list[str]:
+        """The names a certificate must be for."""
+        if self.url:
+            host = self.url.partition("://")[2].partition("/")[0]
+            return [host.rpartition(":")[0].strip("[]") if ":" in host else host]
+        name, namespace = self.service, self.namespace
+        return [f"{name}.{namespace}.svc", f"{name}.{namespace}", name, f"{name}.{namespace}.svc.cluster.local"]
+
+
+class Registrar:
+    """Keeps the configurations of `rules` in step with the authorities that are served."""
+
+    def __init__(
+        self,
+        client: Client,
+        rules: Sequence[Rule],
+        endpoint: Endpoint,
+        scheduler_names: tuple[str, ...],
+        *,
+        create: bool,
+    ) -> None:
+        self._client = client
+        self._rules = rules
+        self._endpoint = endpoint
+        self._scheduler_names = scheduler_names
+        self._create = create
+
+    async def register(self, authorities: bytes) -> None:
+        """Make every configuration trust `authorities`; without `create`, wait for those that do not exist yet."""
+        bundle = base64.b64encode(authorities).decode()
+        await asyncio.gather(*(self._register(rule, bundle) for rule in self._rules))
+
+    async def _register(self, rule: Rule, bundle: str) -> None:
+        resource = MUTATING_WEBHOOKS if is_mutating(rule) else VALIDATING_WEBHOOKS
+        name = configuration_name(rule)
+        for _ in range(int(WAIT_SECONDS / POLL_SECONDS)):
+            try:
+                await self._trust(resource.untyped, name, bundle)
+                return
+            except (Conflict, Invalid):
+                log.debug("%s changed meanwhile, trying again", name)
+            except NotFound:
+                if self._create and await self._made(rule, bundle):
+                    return
+            await asyncio.sleep(POLL_SECONDS)
+        raise NotFound(
+            f"webhook configuration {name} did not appear within {WAIT_SECONDS} s: install the chart's, "
+            "or start vc-webhook-manager with --register-webhooks=true",
+        )
+
+    async def _trust(self, resource: Resource[JsonObject], name: str, bundle: str) -> None:
+        found = await self._client.get(resource, name)
+        webhooks = found.get("webhooks") or []
+        wrong = [
+            index for index, hook in enumerate(webhooks) if (hook.get("clientConfig") or {}).get("caBundle") != bundle
+        ]
+        if not wrong:
+            return
+        version = found["metadata"]["resourceVersion"]
+        patch: list[JsonObject] = [{"op": "test", "path": "/metadata/resourceVersion", "value": version}]
+        patch += [{"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": bundle} for index in wrong]
+        await self._client.patch(resource, name, patch, kind=PatchKind.JSON)
+        log.info("%s trusts the certificate that is served now", name)
+
+    async def _made(self, rule: Rule, bundle: str) -> bool:
+        """Create the configuration of `rule`; False when another replica was faster."""
+        configuration = configuration_of(rule, self._endpoint, bundle, self._scheduler_names)
+        resource: Resource[Any] = MUTATING_WEBHOOKS if is_mutating(rule) else VALIDATING_WEBHOOKS
+        try:
+            await self._client.create(resource, configuration)
+        except AlreadyExists:
+            return False
+        log.info("registered %s", configuration.metadata.name)
+        return True
+
+
+def is_mutating(rule: Rule) -> bool:
+    return rule.path.endswith("/mutate")
+
+
+def configuration_name(rule: Rule) -> str:
+    return PREFIX + rule.path.replace("/", "-")
+
+
+def configuration_of(
+    rule: Rule, endpoint: Endpoint, bundle: str, scheduler_names: tuple[str, ...]
+) -> MutatingWebhookConfiguration | ValidatingWebhookConfiguration:
+    """What tells the API server when to call `rule`."""
+    version = VERSIONS[rule.group]
+    singular, verb = rule.resource.removesuffix("s"), rule.path.rpartition("/")[2]
+    webhook = Webhook(
+        name=f"{verb}{singular}.volcano.sh",
+        client_config=endpoint.client_config(rule.path, bundle),
+        rules=[
+            RuleWithOperations(
+                operations=sorted(rule.operations),
+                api_groups=[rule.group],
+                api_versions=[version],
+                resources=[rule.resource],
+                scope="*",
+            )
+        ],
+        failure_policy="Fail",
+        match_policy="Equivalent",
+        side_effects="NoneOnDryRun",
+        timeout_seconds=TIMEOUT_SECONDS,
+        admission_review_versions=["v1"],
+    )
+    if rule.resource == "pods":
+        _spare_other_pods(webhook, rule, endpoint, scheduler_names)
+    metadata = ObjectMeta(name=configuration_name(rule))
+    if is_mutating(rule):
+        webhook.reinvocation_policy = "Never"
+        return MutatingWebhookConfiguration(metadata=metadata, webhooks=[webhook])
+    return ValidatingWebhookConfiguration(metadata=metadata, webhooks=[webhook])
+
+
+def _spare_other_pods(webhook: Webhook, rule: Rule, endpoint: Endpoint, scheduler_names: tuple[str, ...]) -> None:
+    """Pods that are none of our business must start while we are down: they are not even asked about."""
+    own = [namespace for namespace in (endpoint.namespace, "kube-system") if namespace]
+    webhook.namespace_selector = LabelSelector(
+        match_expressions=[LabelSelectorRequirement(key="kubernetes.io/metadata.name", operator="NotIn", values=own)]
+    )
+    if is_mutating(rule):
+        webhook.failure_policy = "Ignore"
+        return
+    names = ", ".join(f"'{name}'" for name in scheduler_names)
+    expression = f"object.spec.?schedulerName.orValue('') in [{names}]"
+    webhook.match_conditions = [MatchCondition(name="scheduled-by-volcano", expression=expression)]

@@ -1,0 +1,49 @@
+"""The world of the rules as informers see it: queues, and the annotations of namespaces."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from volcano.api.core import Namespace
+from volcano.api.resources import NAMESPACES, QUEUES
+from volcano.api.scheduling import Queue
+from volcano.kube.client import Client
+from volcano.kube.informer import Callbacks, Informer
+from volcano.webhooks.rules.worlds import ListedWorld
+
+
+class WatchedWorld(ListedWorld):
+    """A `ListedWorld` that follows the API server while its `watches` run."""
+
+    def __init__(self, client: Client, *, namespaces: bool) -> None:
+        super().__init__()
+        on_queue = Callbacks[Queue](
+            add=self.put_queue,
+            update=lambda _, queue: self.put_queue(queue),
+            delete=lambda queue: self.remove_queue(queue.metadata.name),
+        )
+        self._informers: list[Informer[Any]] = [Informer(client, QUEUES, handler=on_queue)]
+        if namespaces:
+            on_namespace = Callbacks[Namespace](
+                add=self._put_namespace,
+                update=lambda _, namespace: self._put_namespace(namespace),
+                delete=lambda namespace: self.remove_namespace(namespace.metadata.name),
+            )
+            self._informers.append(Informer(client, NAMESPACES, handler=on_namespace))
+
+    def watches(self) -> list[Coroutine[Any, Any, None]]:
+        """To be run side by side for as long as the world is used."""
+        return [informer.run() for informer in self._informers]
+
+    async def synced(self) -> None:
+        await asyncio.gather(*(informer.synced() for informer in self._informers))
+
+    def problem(self) -> str | None:
+        """What is missing for answers to be right."""
+        behind = [informer.resource.plural for informer in self._informers if not informer.has_synced]
+        return f"not known yet: {', '.join(behind)}" if behind else None
+
+    def _put_namespace(self, namespace: Namespace) -> None:
+        self.put_namespace(namespace.metadata.name, namespace.metadata.annotations)
