@@ -6,6 +6,7 @@ Neighbours: `pod` supervises the processes made here; `isolation` builds their v
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import signal
@@ -84,7 +85,7 @@ def _become(
         _redirect(*outputs)
         _limit(container)
         if plan["isolate"]:
-            isolation.enter(kernel, plan["hostname"], container["mounts"], scratch)
+            isolation.enter(kernel, plan["hostname"], container["mounts"], container["folder"], scratch)
         _drop_rights(container)
         kernel.die_with_parent(signal.SIGKILL)  # changing the user clears it
         _default_signals()
@@ -127,7 +128,6 @@ def _default_signals() -> None:
 
 
 def _exec(container: ContainerPlan) -> None:
-    os.makedirs(container["folder"], exist_ok=True)
     os.chdir(container["folder"])
     argv, env = container["argv"], container["env"]
     if "/" in argv[0]:
@@ -142,6 +142,8 @@ def _explain(container: ContainerPlan, error: OSError) -> str:
         return f'exec: "{command}": {where}: install it on this machine or correct the container\'s command'
     if isinstance(error, PermissionError) and error.filename in (command, command.encode()):
         return f'exec: "{command}": permission denied: make it executable'
-    if error.errno == 8:
+    if isinstance(error, FileNotFoundError) and error.filename == container["folder"]:
+        return f"workingDir {error.filename!r} does not exist on this machine: create it or mount a volume there"
+    if error.errno == errno.ENOEXEC:
         return f'exec: "{command}": exec format error: {_SHELL_SCRIPT_HINT}'
     return f"cannot start container {container['name']!r}: {error}"

@@ -39,10 +39,14 @@ class ContainerPlan(TypedDict):
 
 
 class PodPlan(TypedDict):
+    """`address` and `started_at` are the node's own memory of the pod, kept here to survive its restarts."""
+
     namespace: str
     name: str
     uid: str
     hostname: str
+    address: str
+    started_at: float
     isolate: bool
     grace_seconds: float
     deadline_at: float | None
@@ -101,4 +105,16 @@ def new_container_report() -> ContainerReport:
         "restarts": 0,
         "streak": 0,
         "retry_at": None,
+    }
+
+
+def new_pod_report(plan: PodPlan) -> PodReport:
+    """The report of a pod of which nothing has been started."""
+    names = [container["name"] for container in (*plan["init"], *plan["containers"])]
+    return {
+        "pid": 0,
+        "birth": "",
+        "stopping": "",
+        "finished": False,
+        "containers": {name: new_container_report() for name in names},
     }

@@ -60,8 +60,11 @@ class Kernel:
             raise OSError(code, f"{what}: {os.strerror(code)}")
 
 
-def enter(kernel: Kernel, hostname: str, mounts: list[Mount], scratch: str) -> None:
-    """Move the calling process into namespaces where `mounts` are in place, using the empty folder `scratch`."""
+def enter(kernel: Kernel, hostname: str, mounts: list[Mount], folder: str, scratch: str) -> None:
+    """Move the calling process into namespaces where `mounts` and the working `folder` are in place.
+
+    The empty folder `scratch` is where folders in memory are put together.
+    """
     _unshare(kernel)
     kernel.mount("none", "/", None, MS_REC | MS_PRIVATE)
     if hostname:
@@ -69,6 +72,7 @@ def enter(kernel: Kernel, hostname: str, mounts: list[Mount], scratch: str) -> N
     view = _View(kernel, scratch)
     for mount in sorted(mounts, key=lambda m: m["target"].count("/")):
         view.show(mount)
+    view.ensure(folder)
 
 
 def _unshare(kernel: Kernel) -> None:
@@ -98,6 +102,10 @@ class _View:
             kept = os.statvfs(target).f_flag & _KEPT_FLAGS
             self._kernel.mount("none", target, None, MS_BIND | MS_REMOUNT | MS_RDONLY | kept)
         self._volumes.append(target)
+
+    def ensure(self, folder: str) -> None:
+        """A folder at this path, made in memory where the host has none."""
+        self._place(folder, is_folder=True)
 
     def _place(self, wanted: str, *, is_folder: bool) -> str:
         """An existing file or folder at `wanted` to mount on; the host's own tree is never written to."""
@@ -176,7 +184,7 @@ def _probe(folder: str, writer: int) -> None:
         os.mkdir(source)
         os.mkdir(scratch)
         mount: Mount = {"source": source, "target": "/volcano-probe/volume", "read_only": True}
-        enter(Kernel(), "volcano-probe", [mount], scratch)
+        enter(Kernel(), "volcano-probe", [mount], "/volcano-probe/work", scratch)
         os.write(writer, b"yes" if os.path.isdir("/volcano-probe/volume") else b"the mount is not visible")
     except OSError as error:
         os.write(writer, str(error).encode())

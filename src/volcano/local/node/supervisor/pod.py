@@ -25,7 +25,7 @@ from volcano.local.node.supervisor.documents import (
     PodPlan,
     PodReport,
     StopOrder,
-    new_container_report,
+    new_pod_report,
 )
 from volcano.local.node.supervisor.isolation import Kernel
 from volcano.local.node.supervisor.logs import LogFile, Stream, log_path, older_path
@@ -39,6 +39,8 @@ def supervise(folder: str, kernel: Kernel) -> None:
     lock = record.claim(os.path.join(folder, LOCK_FILE))
     if lock is None:
         return
+    os.ftruncate(lock, 0)
+    os.write(lock, str(os.getpid()).encode())
     kernel.adopt_orphans()
     PodSupervisor(folder, kernel).run()
 
@@ -82,14 +84,7 @@ class PodSupervisor:
 
     def _recover(self, earlier: PodReport | None) -> PodReport:
         """Take over from a supervisor that was killed: what it ran is ended and counts as failed."""
-        names = [c["name"] for c in (*self._plan["init"], *self._plan["containers"])]
-        report: PodReport = earlier or {
-            "pid": 0,
-            "birth": "",
-            "stopping": "",
-            "finished": False,
-            "containers": {name: new_container_report() for name in names},
-        }
+        report = earlier or new_pod_report(self._plan)
         report["pid"], report["birth"] = os.getpid(), record.birth_of(os.getpid())
         for container in (*self._plan["init"], *self._plan["containers"]):
             state = report["containers"][container["name"]]

@@ -1,0 +1,289 @@
+"""One node: follows the pods bound to it, runs them, and reports what became of them.
+
+Neighbours: `runtime` runs processes; `plan`, `admission`, `status` and `simulation` decide; `registration` announces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from volcano.api.meta import JsonObject
+from volcano.api.resources import PODS
+from volcano.kube.client import Client
+from volcano.kube.errors import ApiError, Conflict, NotFound
+from volcano.kube.informer import Callbacks, Informer
+from volcano.kube.workqueue import WorkQueue
+from volcano.local.node import admission, plan, simulation, sources, status, volumes
+from volcano.local.node.addresses import loopback_address
+from volcano.local.node.fetching import fetch
+from volcano.local.node.hosts import HostsFiles
+from volcano.local.node.layout import Layout
+from volcano.local.node.runtime import ProcessRuntime, Run
+from volcano.local.node.sources import PlanError, PodFacts
+from volcano.local.node.status import Place
+
+log = logging.getLogger(__name__)
+
+TERMINAL = ("Succeeded", "Failed")
+ORPHAN_GRACE_SECONDS = 2.0
+LOST_MESSAGE = "the pod ran here before, but the node's data folder has no record of it, so it is not run again"
+_WORKERS = 16
+_LONGEST_RETRY_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class NodeIdentity:
+    """The node as pods see it."""
+
+    name: str
+    address: str
+    allocatable: Mapping[str, str]
+
+
+class NodeAgent:
+    """`run` follows the API until cancelled; pods' processes go on when it ends, and the next one adopts them."""
+
+    def __init__(
+        self, client: Client, identity: NodeIdentity, layout: Layout, base_environment: Mapping[str, str]
+    ) -> None:
+        self.identity = identity
+        self.runtime = ProcessRuntime(layout, self._queue_add)
+        self._client = client
+        self._layout = layout
+        self._base_environment = base_environment
+        self._hosts = HostsFiles(layout)
+        self._queue: WorkQueue[str] = WorkQueue(base_seconds=0.1, max_seconds=_LONGEST_RETRY_SECONDS)
+        self._pods: dict[str, JsonObject] = {}
+        self._active: dict[str, admission.Requests] = {}
+        self._addresses: dict[str, str] = {}
+        self._written: dict[str, JsonObject] = {}
+        self._informer = Informer(
+            client,
+            PODS.untyped,
+            field_selector=f"spec.nodeName={identity.name}",
+            handler=Callbacks(self._appeared, self._changed, self._vanished),
+        )
+
+    async def run(self) -> None:
+        """Adopt what runs, learn what should, then bring the one to the other, pod by pod."""
+        await self.runtime.start()
+        if self.runtime.isolation_fault:
+            log.warning("pods share this machine's files: %s; mount paths are rewritten", self.runtime.isolation_fault)
+        for uid, run in self.runtime.runs.items():
+            self._addresses[uid] = run.plan["address"]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._informer.run())
+                await self._informer.synced()
+                self._readmit()
+                for uid in self.runtime.runs:
+                    self._queue.add(uid)
+                for _ in range(_WORKERS):
+                    tasks.create_task(self._work())
+        finally:
+            await self.runtime.close()
+
+    def pod(self, namespace: str, name: str) -> JsonObject | None:
+        """A pod bound to this node, as last seen."""
+        return self._informer.get(name, namespace)
+
+    # --- hearing of changes ---------------------------------------------------------------------------------------
+
+    def _appeared(self, pod: JsonObject) -> None:
+        self._pods[pod["metadata"]["uid"]] = pod
+        self._queue.add(pod["metadata"]["uid"])
+
+    def _changed(self, _old: JsonObject, pod: JsonObject) -> None:
+        self._appeared(pod)
+
+    def _vanished(self, pod: JsonObject) -> None:
+        self._pods.pop(pod["metadata"]["uid"], None)
+        self._queue.add(pod["metadata"]["uid"])
+
+    def _queue_add(self, uid: str) -> None:
+        self._queue.add(uid)
+
+    async def _work(self) -> None:
+        while True:
+            uid = await self._queue.get()
+            try:
+                await self._sync(uid)
+                self._queue.forget(uid)
+            except PlanError as error:
+                await self._explain_wait(uid, error)
+                self._queue.add_rate_limited(uid)
+            except (ApiError, OSError, TimeoutError) as error:
+                log.warning("pod %s: %s; trying again", uid, error)
+                self._queue.add_rate_limited(uid)
+            except Exception:
+                log.exception("pod %s could not be handled; trying again", uid)
+                self._queue.add_rate_limited(uid)
+            finally:
+                self._queue.done(uid)
+
+    # --- one pod --------------------------------------------------------------------------------------------------
+
+    async def _sync(self, uid: str) -> None:
+        """Bring one pod a step nearer to what the API says."""
+        pod, run = self._pods.get(uid), self.runtime.runs.get(uid)
+        if pod is None:
+            await self._clear(uid, run)
+        elif run is not None:
+            await self._follow(pod, run)
+        elif (pod.get("status") or {}).get("phase") in TERMINAL:
+            self._release(uid)
+            if "deletionTimestamp" in pod["metadata"]:
+                await self._delete(pod)
+        elif "deletionTimestamp" in pod["metadata"]:
+            await self._delete(pod)
+        elif simulation.is_simulated(pod["metadata"].get("annotations") or {}):
+            await self._simulate(pod)
+        else:
+            await self._begin(pod)
+
+    async def _clear(self, uid: str, run: Run | None) -> None:
+        """The pod is gone from the API: end what still runs and remove its traces."""
+        if run is not None and not run.report["finished"]:
+            self.runtime.stop(uid, ORPHAN_GRACE_SECONDS, "Deleted")
+            if run.needs_supervisor:
+                await self._replace_supervisor(uid, run)
+            return
+        if run is not None:
+            self._hosts.remove(run.plan["namespace"], uid)
+        await self.runtime.remove(uid)
+        self._release(uid)
+        self._addresses.pop(uid, None)
+        self._written.pop(uid, None)
+
+    async def _follow(self, pod: JsonObject, run: Run) -> None:
+        """The pod has processes, or had: pass on deletion, then show its state."""
+        uid, metadata = pod["metadata"]["uid"], pod["metadata"]
+        is_over = run.report["finished"]
+        is_terminal = (pod.get("status") or {}).get("phase") in TERMINAL
+        if not is_over and ("deletionTimestamp" in metadata or is_terminal):
+            grace = metadata.get("deletionGracePeriodSeconds", run.plan["grace_seconds"])
+            self.runtime.stop(uid, float(grace), "Deleted")
+        if run.needs_supervisor:
+            await self._replace_supervisor(uid, run)
+        if is_over:
+            self._release(uid)
+        if not is_terminal:
+            place = Place(self.identity.address, run.plan["address"], status.timestamp(run.plan["started_at"]))
+            await self._write(pod, status.pod_status(pod, run.plan, run.report, place, time.time()))
+        if is_over and "deletionTimestamp" in metadata:
+            await self._delete(pod)
+
+    async def _replace_supervisor(self, uid: str, run: Run) -> None:
+        """A supervisor that keeps dying is replaced ever more slowly."""
+        if run.losses > 1:
+            await asyncio.sleep(min(0.1 * 2.0 ** min(run.losses, 10), _LONGEST_RETRY_SECONDS))
+        await self.runtime.supervise(uid)
+
+    async def _begin(self, pod: JsonObject) -> None:
+        """Admit, plan and launch a pod that has not started."""
+        uid, now = pod["metadata"]["uid"], time.time()
+        if status.has_run(pod) and pod["spec"].get("restartPolicy") != "Always":
+            raise PlanError("NodeLostPod", LOST_MESSAGE, is_final=True)
+        others = [requests for other, requests in self._active.items() if other != uid]
+        refusal = admission.admit(pod, others, self.identity.allocatable)
+        if refusal is not None:
+            place = Place(self.identity.address, "", status.timestamp(now))
+            await self._write(pod, status.failed_status(pod, place, refusal.reason, refusal.message, now))
+            return
+        self._active[uid] = admission.requests_of(pod)
+        facts = self._facts(pod)
+        plan.check_commands(pod)
+        found = await fetch(self._client, pod, sources.references(pod))
+        machine = plan.Machine(self._layout, self._base_environment, not self.runtime.isolation_fault)
+        made = plan.make_plan(pod, facts, found, machine, now)
+        self._hosts.add(facts)
+        await self.runtime.launch(made, volumes.contents(pod, facts, found))
+
+    def _facts(self, pod: JsonObject) -> PodFacts:
+        uid = pod["metadata"]["uid"]
+        address = self._addresses.get(uid)
+        if address is None:
+            address = self._addresses[uid] = loopback_address(uid, set(self._addresses.values()))
+        if pod["spec"].get("hostNetwork"):
+            address = self.identity.address
+        name, host = self.identity.name, self.identity.address
+        return PodFacts(pod["metadata"], pod["spec"], name, host, address, self.identity.allocatable)
+
+    async def _simulate(self, pod: JsonObject) -> None:
+        """A pod that asks to be pretended: its timers follow from the API object alone, so nothing is kept here."""
+        uid, now = pod["metadata"]["uid"], time.time()
+        self._active[uid] = admission.requests_of(pod)
+        shown = pod.get("status") or {}
+        script = simulation.script_of(pod["metadata"].get("annotations") or {})
+        containers = [(c["name"], c.get("image") or "") for c in pod["spec"]["containers"]]
+        if shown.get("phase") != "Running":
+            address = self._facts(pod).pod_ip
+            started = status.timestamp(now)
+            await self._write(pod, simulation.running_status(containers, self.identity.address, address, started))
+            return
+        if script.seconds is None:
+            return
+        left = status.seconds_since_epoch(shown["startTime"]) + script.seconds - now
+        if left > 0:
+            self._queue.add_after(uid, left)
+            return
+        finished = simulation.finished_status(containers, script.exit_code, shown["startTime"], status.timestamp(now))
+        await self._write(pod, finished)
+
+    # --- telling the API ------------------------------------------------------------------------------------------
+
+    async def _explain_wait(self, uid: str, error: PlanError) -> None:
+        pod = self._pods.get(uid)
+        if pod is None:
+            return
+        now = time.time()
+        place = Place(self.identity.address, "", (pod.get("status") or {}).get("startTime") or status.timestamp(now))
+        make = status.failed_status if error.is_final else status.waiting_status
+        try:
+            await self._write(pod, make(pod, place, error.reason, error.message, now))
+        except (ApiError, OSError, TimeoutError) as failure:
+            log.warning("pod %s: cannot say why it waits: %s", uid, failure)
+
+    async def _write(self, pod: JsonObject, wanted: JsonObject) -> None:
+        """Patch the pod's status when `wanted` says something new."""
+        uid, stored = pod["metadata"]["uid"], pod.get("status") or {}
+        if self._written.get(uid) == wanted:
+            return
+        changes = {key: value for key, value in wanted.items() if stored.get(key) != value}
+        changes |= {key: None for key in ("reason", "message") if key in stored and key not in wanted}
+        if changes:
+            body = {"metadata": {"uid": uid}, "status": changes}
+            name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+            try:
+                await self._client.patch(PODS.untyped, name, body, namespace, subresource="status")
+            except (NotFound, Conflict):
+                return  # the pod was deleted or replaced: the watch tells what is next
+        self._written[uid] = wanted
+
+    async def _delete(self, pod: JsonObject) -> None:
+        """The last step of a graceful deletion: the pod's object may go."""
+        metadata = pod["metadata"]
+        try:
+            await self._client.delete(
+                PODS, metadata["name"], metadata["namespace"], grace_seconds=0, uid=metadata["uid"]
+            )
+        except (NotFound, Conflict):
+            return
+
+    def _release(self, uid: str) -> None:
+        self._active.pop(uid, None)
+
+    def _readmit(self) -> None:
+        """After a restart: pods that run here count as admitted, and their peers find them by name."""
+        for uid, pod in self._pods.items():
+            run = self.runtime.runs.get(uid)
+            if (pod.get("status") or {}).get("phase") in TERMINAL or (run is not None and run.report["finished"]):
+                continue
+            if run is not None:
+                self._hosts.add(self._facts(pod))
+            if run is not None or status.has_run(pod):
+                self._active[uid] = admission.requests_of(pod)

@@ -1,0 +1,50 @@
+"""The certificate of the log endpoint: self-signed, kept in the node's folder, renewed before it ends.
+
+Neighbours: `main` serves with it. The API server identifies itself by a client certificate; the node's is its own.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+VALID_DAYS = 365
+_RENEW_SECONDS = 30 * 86400
+
+
+def serving_identity(folder: Path, name: str) -> tuple[Path, Path]:
+    """Paths of certificate and key, made now unless they exist and are still good for a while."""
+    certificate, key = folder / "endpoint.crt", folder / "endpoint.key"
+    made_at = certificate.stat().st_mtime if certificate.exists() and key.exists() else 0.0
+    if time.time() > made_at + VALID_DAYS * 86400 - _RENEW_SECONDS:
+        _make(certificate, key, name)
+    return certificate, key
+
+
+def _make(certificate: Path, key: Path, name: str) -> None:
+    from ipaddress import ip_address
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    private = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"system:node:{name}")])
+    now = datetime.now(UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName(name), x509.IPAddress(ip_address("127.0.0.1"))])
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(private.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(days=VALID_DAYS))
+        .add_extension(names, critical=False)
+        .sign(private, hashes.SHA256())
+    )
+    pkcs8, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    key.touch(mode=0o600)
+    key.write_bytes(private.private_bytes(serialization.Encoding.PEM, pkcs8, plain))
+    certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))

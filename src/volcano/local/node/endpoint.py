@@ -1,0 +1,102 @@
+"""What a kubelet serves: container logs for the API server's log requests, and health. HTTPS, for the cluster's own.
+
+Neighbours: `logs` reads; `agent` knows the pods; `main` listens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from volcano.http.message import Request, Response
+from volcano.local.node.agent import NodeAgent
+from volcano.local.node.logs import LogOptions, log_files, read_log
+from volcano.local.node.runtime import Run
+
+_TEXT = {"content-type": "text/plain; charset=utf-8"}
+
+
+class Endpoint:
+    """`handle` answers one request. Without `is_trusted` nobody gets logs."""
+
+    def __init__(self, agent: NodeAgent, is_trusted: Callable[[Request], bool]) -> None:
+        self._agent = agent
+        self._is_trusted = is_trusted
+
+    async def handle(self, request: Request) -> Response:
+        parts = request.path.strip("/").split("/")
+        if request.method not in ("GET", "HEAD"):
+            return _text(405, f"{request.method} is not allowed: the node serves GET only")
+        if parts == ["healthz"]:
+            return _text(200, "ok")
+        if not self._is_trusted(request):
+            return _text(401, "Unauthorized: show a client certificate of the cluster")
+        if len(parts) == 4 and parts[0] == "containerLogs":
+            return self._logs(request, *parts[1:])
+        return _text(404, f"{request.path} is not served by this node")
+
+    def _logs(self, request: Request, namespace: str, name: str, container: str) -> Response:
+        pod = self._agent.pod(namespace, name)
+        if pod is None:
+            return _text(404, f'pod "{name}" in namespace "{namespace}" is not on this node')
+        run = self._agent.runtime.runs.get(pod["metadata"]["uid"])
+        if run is None:
+            return self._no_run(pod, name, container)
+        state = run.report["containers"].get(container)
+        if state is None:
+            return _text(404, f'container "{container}" is not in pod "{name}"')
+        options = parse_options(request, time.time())
+        number = state["restarts"] - (1 if options.previous else 0)
+        folder = self._agent.runtime.layout.pod(pod["metadata"]["uid"]).logs
+        if options.previous and (number < 0 or not log_files(folder, container, number)):
+            return _text(400, f'previous terminated container "{container}" in pod "{name}" not found')
+        if state["state"] == "waiting" and not options.follow:
+            return _text(400, f'container "{container}" in pod "{name}" is waiting to start: PodInitializing')
+        return Response(
+            200, dict(_TEXT), read_log(folder, container, number, options, _is_running(run, container, number))
+        )
+
+    def _no_run(self, pod: dict[str, object], name: str, container: str) -> Response:
+        phase = (pod.get("status") or {}).get("phase")  # type: ignore[attr-defined]
+        if phase == "Pending":
+            return _text(400, f'container "{container}" in pod "{name}" is waiting to start: ContainerCreating')
+        return _text(200, "")
+
+
+def _is_running(run: Run, container: str, number: int) -> Callable[[], bool]:
+    """Whether this run of the container may still write."""
+
+    def check() -> bool:
+        state = run.report["containers"][container]
+        return not run.report["finished"] and state["restarts"] == number and state["state"] != "terminated"
+
+    return check
+
+
+def parse_options(request: Request, now: float) -> LogOptions:
+    """The log options of a request's query."""
+    since = request.param("sinceTime") or ""
+    seconds = request.param("sinceSeconds")
+    if seconds:
+        since = datetime.fromtimestamp(now - int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return LogOptions(
+        follow=_truth(request.param("follow")),
+        previous=_truth(request.param("previous")),
+        timestamps=_truth(request.param("timestamps")),
+        tail_lines=_number(request.param("tailLines")),
+        limit_bytes=_number(request.param("limitBytes")),
+        since=since,
+    )
+
+
+def _truth(text: str | None) -> bool:
+    return text in ("true", "1")
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() else None
+
+
+def _text(status: int, text: str) -> Response:
+    return Response(status, dict(_TEXT), text.encode() + b"\n" if status != 200 else text.encode())

@@ -1,0 +1,155 @@
+"""The node daemon: flags, then watch, run, report, serve.
+
+Neighbours: `agent` (process pods), `simulated` (pretended nodes), `registration` (heartbeats), `endpoint` (logs).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from volcano.api import quantity
+from volcano.http.message import Request
+from volcano.http.server import serve
+from volcano.http.tls import server_context
+from volcano.kube import config
+from volcano.kube.client import Client
+from volcano.kube.transport import HttpTransport
+from volcano.local.node import machine, spec
+from volcano.local.node.agent import NodeAgent, NodeIdentity
+from volcano.local.node.certificates import serving_identity
+from volcano.local.node.endpoint import Endpoint
+from volcano.local.node.layout import Layout
+from volcano.local.node.registration import NodeDescription, keep_registered
+from volcano.local.node.simulated import SimulatedNodes
+
+log = logging.getLogger("volcano.node")
+
+ADDRESS = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the node is, and where it keeps its things. `name` "" means: no process node."""
+
+    name: str
+    data_dir: Path
+    server: str = ""
+    cpus: float | None = None
+    memory: str | None = None
+    pods: int = machine.MAX_PODS
+    port: int = 0
+    client_authority: Path | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    simulated: Sequence[spec.NodeSpec] = ()
+
+
+async def run(client: Client, options: Options, stop: asyncio.Event, ready: asyncio.Event | None = None) -> None:
+    """Be the node until `stop` is set. Pods' processes go on; the next run adopts them."""
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(SimulatedNodes(client, options.simulated).run())] if options.simulated else []
+        if options.name:
+            running.append(tasks.create_task(_run_processes(client, options, ready or asyncio.Event())))
+        await stop.wait()
+        for task in running:
+            task.cancel()
+
+
+async def _run_processes(client: Client, options: Options, registered: asyncio.Event) -> None:
+    """The node that really runs pods: adopt and follow them, serve their logs, send heartbeats."""
+    capacity = machine.capacity(options.cpus, options.memory, options.pods)
+    layout = Layout(options.data_dir.resolve())
+    layout.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    identity = NodeIdentity(options.name, ADDRESS, capacity)
+    agent = NodeAgent(client, identity, layout, machine.base_environment(options.server))
+    certificate, key = serving_identity(layout.root, options.name)
+    tls = server_context(certificate, key, client_authority=options.client_authority)
+    async with await serve(Endpoint(agent, _is_trusted).handle, host=ADDRESS, port=options.port, ssl=tls) as server:
+        node = NodeDescription(
+            name=options.name,
+            capacity=capacity,
+            address=ADDRESS,
+            port=server.port,
+            labels={"kubernetes.io/arch": machine.architecture(), **options.labels},
+            info=machine.node_info(),
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(keep_registered(client, node, registered))
+            tasks.create_task(agent.run())
+
+
+def _is_trusted(request: Request) -> bool:
+    """The caller has shown a client certificate that the cluster's authority signed."""
+    return request.peer.common_name is not None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the daemon; the exit status."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        arguments = parse_arguments(argv)
+        settings = config.load(arguments.kubeconfig, None, arguments.master)
+        options = options_of(arguments, settings.server)
+    except (config.ConfigError, quantity.QuantityError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the daemon's last words
+        return 1
+    asyncio.run(_serve(settings, options))
+    return 0
+
+
+async def _serve(settings: config.ClusterConfig, options: Options) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    client = Client(HttpTransport(settings), user_agent="volcano-node")
+    try:
+        await run(client, options, stop)
+    finally:
+        await client.close()
+
+
+def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="volcano-node", description="Runs pods as processes of this machine.")
+    parser.add_argument("--kubeconfig", help="how to reach the API server (default: $KUBECONFIG, ~/.kube/config)")
+    parser.add_argument("--master", help="address of the API server, instead of the kubeconfig's")
+    parser.add_argument("--name", default="local", help='name of the node; "" for simulated nodes only')
+    parser.add_argument("--data-dir", type=Path, required=True, help="where pods' folders, logs and records are")
+    parser.add_argument("--cpus", type=float, help="CPUs to offer (default: this machine's)")
+    parser.add_argument("--memory", help="memory to offer, such as 8Gi (default: this machine's)")
+    parser.add_argument("--pods", type=int, default=machine.MAX_PODS, help="most pods at a time")
+    parser.add_argument("--port", type=int, default=0, help="port of the log endpoint (default: a free one)")
+    parser.add_argument("--client-ca-file", type=Path, help="authority of those who may read logs")
+    parser.add_argument("--simulated", type=int, default=0, metavar="N", help="simulated nodes to add")
+    parser.add_argument("--simulated-cpu", default="8", help="CPUs of each simulated node")
+    parser.add_argument("--simulated-memory", default="32Gi", help="memory of each simulated node")
+    parser.add_argument("--simulated-pods", type=int, default=spec.DEFAULT_PODS, help="most pods of each of them")
+    return parser.parse_args(argv)
+
+
+def options_of(arguments: argparse.Namespace, server: str) -> Options:
+    for text in (arguments.memory, arguments.simulated_cpu, arguments.simulated_memory):
+        if text is not None:
+            quantity.parse(text)
+    simulated = spec.uniform(
+        arguments.simulated,
+        quantity.canonical(arguments.simulated_cpu),
+        arguments.simulated_memory,
+        pods=arguments.simulated_pods,
+    )
+    return Options(
+        name=arguments.name,
+        data_dir=arguments.data_dir,
+        server=server,
+        cpus=arguments.cpus,
+        memory=arguments.memory,
+        pods=arguments.pods,
+        port=arguments.port,
+        client_authority=arguments.client_ca_file,
+        simulated=simulated,
+    )

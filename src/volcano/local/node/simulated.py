@@ -1,0 +1,220 @@
+"""Many nodes in one process that only pretend to run pods: one watch, few writes, timers in one heap.
+
+Neighbours: `simulation` says how a pretended run goes; `registration` makes the Node objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, cast
+
+import msgspec
+
+from volcano.api.meta import JsonObject, Model, ObjectMeta
+from volcano.api.resource import Resource
+from volcano.api.resources import PODS
+from volcano.kube.client import Client
+from volcano.kube.errors import ApiError, Conflict, NotFound
+from volcano.kube.informer import Callbacks, Informer
+from volcano.local.node import simulation
+from volcano.local.node.registration import NodeDescription, register, renew_lease
+from volcano.local.node.spec import NodeSpec
+from volcano.local.node.status import seconds_since_epoch, timestamp
+
+log = logging.getLogger(__name__)
+
+SIMULATED_LABEL = "volcano.sh/simulated"
+HOST_ADDRESS = "10.0.0.1"
+LEASE_SECONDS = 3600
+RENEW_SECONDS = 600.0
+_REGISTRATIONS = 32
+_WRITERS = 32
+_RETRY_SECONDS = 1.0
+
+
+class ContainerView(Model, kw_only=True):
+    name: str = ""
+    image: str = ""
+
+
+class SpecView(Model, kw_only=True):
+    node_name: str = ""
+    containers: list[ContainerView] = msgspec.field(default_factory=list)
+
+
+class StatusView(Model, kw_only=True):
+    phase: str = ""
+    start_time: str = ""
+
+
+class PodView(Model, kw_only=True):
+    """As much of a pod as pretending needs: ten thousand of them must be cheap."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: SpecView = msgspec.field(default_factory=SpecView)
+    status: StatusView = msgspec.field(default_factory=StatusView)
+
+
+POD_VIEWS = cast("Resource[PodView]", replace(PODS.untyped, type=cast("Any", PodView)))
+
+
+class SimulatedNodes:
+    """`run` registers the nodes and pretends until cancelled. All state is in the API, so a restart loses nothing."""
+
+    def __init__(self, client: Client, specs: Iterable[NodeSpec]) -> None:
+        self.specs = {spec.name: spec for spec in specs}
+        self.registered = asyncio.Event()
+        self._client = client
+        self._due: list[tuple[float, str]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._work: deque[str] = deque()
+        self._queued: set[str] = set()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._next_address = 0
+        self._informer = Informer(
+            client,
+            POD_VIEWS,
+            field_selector="spec.nodeName!=",
+            handler=Callbacks(self._seen, lambda _old, new: self._seen(new)),
+        )
+
+    async def run(self) -> None:
+        """Register, then follow the pods of these nodes."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keep_registered())
+            tasks.create_task(self._informer.run())
+            for _ in range(_WRITERS):
+                tasks.create_task(self._write())
+
+    # --- nodes ----------------------------------------------------------------------------------------------------
+
+    async def _keep_registered(self) -> None:
+        waiting = list(self.specs.values())
+        while waiting:
+            batch, waiting = waiting[:_REGISTRATIONS], waiting[_REGISTRATIONS:]
+            failed = await asyncio.gather(*(self._register(spec) for spec in batch))
+            waiting += [spec for spec, ok in zip(batch, failed, strict=True) if not ok]
+        self.registered.set()
+        pause = RENEW_SECONDS / max(len(self.specs), 1)
+        while True:
+            for name in list(self.specs):
+                await asyncio.sleep(pause)
+                try:
+                    await renew_lease(self._client, name, LEASE_SECONDS)
+                except (ApiError, OSError, TimeoutError) as error:
+                    log.warning("node %s: heartbeat failed: %s", name, error)
+
+    async def _register(self, spec: NodeSpec) -> bool:
+        description = NodeDescription(
+            name=spec.name,
+            capacity=spec.capacity,
+            address=HOST_ADDRESS,
+            labels={SIMULATED_LABEL: "true", **spec.labels},
+            taints=spec.taints,
+            info={"kubeletVersion": "simulated", "operatingSystem": "linux", "architecture": "amd64"},
+            ready_message="simulated node",
+        )
+        try:
+            await register(self._client, description)
+            await renew_lease(self._client, spec.name, LEASE_SECONDS)
+        except (ApiError, OSError, TimeoutError) as error:
+            log.warning("node %s: cannot register: %s; trying again", spec.name, error)
+            await asyncio.sleep(_RETRY_SECONDS)
+            return False
+        return True
+
+    # --- pods -----------------------------------------------------------------------------------------------------
+
+    def _seen(self, pod: PodView) -> None:
+        if pod.spec.node_name in self.specs and (
+            pod.metadata.deletion_timestamp is not None or pod.status.phase not in ("Succeeded", "Failed")
+        ):
+            self._add(pod.metadata.key)
+
+    def _add(self, key: str) -> None:
+        if key in self._queued:
+            return
+        self._queued.add(key)
+        self._work.append(key)
+        while self._idle:
+            waiter = self._idle.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    async def _write(self) -> None:
+        """Take pods one by one and make the API show what became of them."""
+        while True:
+            while not self._work:
+                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._idle.append(waiter)
+                await waiter
+            key = self._work.popleft()
+            self._queued.discard(key)
+            pod = self._informer.store.get(key)
+            if pod is None:
+                continue
+            try:
+                await self._step(pod)
+            except (NotFound, Conflict):
+                continue  # deleted or replaced meanwhile: the watch tells what is next
+            except (ApiError, OSError, TimeoutError) as error:
+                log.warning("pod %s: %s; trying again", key, error)
+                self._later(key, time.time() + _RETRY_SECONDS)
+
+    async def _step(self, pod: PodView) -> None:
+        metadata = pod.metadata
+        if metadata.deletion_timestamp is not None:
+            await self._client.delete(POD_VIEWS, metadata.name, metadata.namespace, grace_seconds=0, uid=metadata.uid)
+            return
+        now = time.time()
+        script = simulation.script_of(metadata.annotations)
+        if pod.status.phase == "Pending" or not pod.status.start_time:
+            started = timestamp(now)
+            await self._patch(pod, simulation.running_status(_containers(pod), HOST_ADDRESS, self._address(), started))
+            return
+        if script.seconds is None or pod.status.phase != "Running":
+            return
+        end = seconds_since_epoch(pod.status.start_time) + script.seconds
+        if end > now:
+            self._later(metadata.key, end)
+            return
+        started = pod.status.start_time
+        await self._patch(pod, simulation.finished_status(_containers(pod), script.exit_code, started, timestamp(now)))
+
+    async def _patch(self, pod: PodView, status: JsonObject) -> None:
+        body = {"metadata": {"uid": pod.metadata.uid}, "status": status}
+        await self._client.patch(POD_VIEWS, pod.metadata.name, body, pod.metadata.namespace, subresource="status")
+
+    def _address(self) -> str:
+        self._next_address += 1
+        number = self._next_address
+        return f"10.{1 + number // 65536 % 254}.{number // 256 % 256}.{number % 256}"
+
+    def _later(self, key: str, at: float) -> None:
+        heapq.heappush(self._due, (at, key))
+        if self._due[0] == (at, key):
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(max(0.0, self._due[0][0] - time.time()), self._fire)
+
+    def _fire(self) -> None:
+        now = time.time()
+        while self._due and self._due[0][0] <= now:
+            self._add(heapq.heappop(self._due)[1])
+        self._timer = None
+        if self._due:
+            self._set_timer()
+
+
+def _containers(pod: PodView) -> list[tuple[str, str]]:
+    return [(container.name, container.image) for container in pod.spec.containers]

@@ -1,0 +1,96 @@
+"""Runs that are only pretended: how long they last and how they end, as the pod's annotations ask. Pure.
+
+Neighbours: `simulated` (whole simulated nodes) and `agent` (single pods on a process node) keep the timers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from volcano.api import duration, keys
+from volcano.api.meta import JsonObject
+
+
+@dataclass(frozen=True)
+class Script:
+    """How a simulated pod behaves: it runs for `seconds` (None: until deleted) and exits with `exit_code`."""
+
+    seconds: float | None
+    exit_code: int
+
+
+def is_simulated(annotations: Mapping[str, str]) -> bool:
+    return annotations.get(keys.SIMULATE) == "true"
+
+
+def script_of(annotations: Mapping[str, str]) -> Script:
+    """The script that the annotations tell. What cannot be read counts as absent: the pod runs until deleted."""
+    return Script(
+        _seconds(annotations.get(keys.SIMULATE_DURATION)), _exit_code(annotations.get(keys.SIMULATE_EXIT_CODE))
+    )
+
+
+def _seconds(text: str | None) -> float | None:
+    if not text:
+        return None
+    try:
+        return max(0.0, duration.parse_seconds(text))
+    except ValueError:
+        return None
+
+
+def _exit_code(text: str | None) -> int:
+    return int(text) if text and text.isdigit() and int(text) < 256 else 0
+
+
+def running_status(containers: Sequence[tuple[str, str]], host_ip: str, pod_ip: str, started: str) -> JsonObject:
+    """What a pod that only pretends to run shows; `containers` are names and images."""
+    return {
+        "phase": "Running",
+        "hostIP": host_ip,
+        "podIP": pod_ip,
+        "podIPs": [{"ip": pod_ip}],
+        "startTime": started,
+        "conditions": [_condition(kind, "True", started) for kind in _CONDITIONS],
+        "containerStatuses": [
+            _container(name, image, {"running": {"startedAt": started}}, ready=True) for name, image in containers
+        ],
+    }
+
+
+def finished_status(containers: Sequence[tuple[str, str]], exit_code: int, started: str, finished: str) -> JsonObject:
+    """What changes in the status when the pretended run ends."""
+    reason = "Completed" if exit_code == 0 else "Error"
+    end = {"exitCode": exit_code, "reason": reason, "startedAt": started, "finishedAt": finished}
+    good = exit_code == 0
+    conditions = [_condition(kind, "True", started) for kind in ("PodScheduled", "Initialized")]
+    conditions += [
+        {**_condition(kind, "False", finished), "reason": "PodCompleted" if good else "PodFailed"}
+        for kind in ("ContainersReady", "Ready")
+    ]
+    return {
+        "phase": "Succeeded" if good else "Failed",
+        "conditions": conditions,
+        "containerStatuses": [_container(name, image, {"terminated": end}, ready=False) for name, image in containers],
+    }
+
+
+_CONDITIONS = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+
+
+def _condition(kind: str, truth: str, since: str) -> JsonObject:
+    return {"type": kind, "status": truth, "lastTransitionTime": since}
+
+
+def _container(name: str, image: str, state: JsonObject, *, ready: bool) -> JsonObject:
+    return {
+        "name": name,
+        "image": image,
+        "imageID": "",
+        "ready": ready,
+        "started": ready,
+        "restartCount": 0,
+        "state": state,
+        "lastState": {},
+    }
