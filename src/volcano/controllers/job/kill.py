@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api import keys
+from volcano.api.meta import JsonObject
 from volcano.controllers.job import counts
 from volcano.controllers.job.members import TERMINATING
 from volcano.controllers.job.outcomes import Outcome
@@ -116,3 +118,9 @@ def _last_retry(job: Job) -> bool:
 def _unchanged(job: Job) -> Outcome:
     phase = Phase(job.status.state.phase)
     return lambda _spec, _status: phase
+
+
+def out_of_sync_patch() -> list[JsonObject]:
+    """Marks a pod before its deletion, so that its end is no eviction to anybody."""
+    path = f"/metadata/annotations/{keys.CONTROLLER_OUT_OF_SYNC.replace('/', '~1')}"
+    return [{"op": "add", "path": path, "value": "true"}]

@@ -32,7 +32,9 @@ class Plugins:
         return [self._make(name, job) for name in sorted(job.spec.plugins, key=_order)]
 
     def leftovers(self, job: Job) -> list[Reference]:
-        return [reference for plugin in self.of(job) for reference in plugin.leftovers(job)]
+        """What the job's plugins leave behind; a plugin that is no longer shipped does not keep a job from ending."""
+        known = [self._make(name, job) for name in sorted(job.spec.plugins) if name in self._factories]
+        return [reference for plugin in known for reference in plugin.leftovers(job)]
 
     def _make(self, name: str, job: Job) -> JobPlugin:
         factory = self._factories.get(name)

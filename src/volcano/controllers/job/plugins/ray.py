@@ -56,7 +56,7 @@ class Ray(JobPlugin):
             "namespace": job.metadata.namespace,
             "ownerReferences": [controller_reference(job)],
         }
-        spec: JsonObject = {"type": "ClusterIP", "selector": selector, "ports": ports}
+        spec: JsonObject = {"selector": selector, "ports": ports}
         return [Attachment({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})]
 
     def leftovers(self, job: Job) -> Sequence[Reference]:
