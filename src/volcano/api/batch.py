@@ -53,8 +53,6 @@ NUMA_POLICIES: Final = ("none", "best-effort", "restricted", "single-numa-node")
 TOPOLOGY_MODES: Final = ("hard", "soft")
 CONCURRENCY_POLICIES: Final = ("Allow", "Forbid", "Replace")
 
-EmbeddedMeta = Annotated[JsonObject, Schema(definition="embedded-metadata")]
-
 
 class NetworkTopologySpec(Model, kw_only=True):
     mode: Annotated[
@@ -214,7 +212,9 @@ class Job(Model, kw_only=True):
 
 
 class JobTemplateSpec(Model, kw_only=True):
-    metadata: Annotated[EmbeddedMeta, Schema(doc="Labels and annotations of the created jobs.")] = {}
+    metadata: Annotated[
+        JsonObject, Schema(definition="embedded-metadata", doc="Labels and annotations of the created jobs.")
+    ] = {}
     spec: Annotated[JobSpec, Schema(doc="The job to create.")] = field(default_factory=JobSpec)
 
 

@@ -6,9 +6,11 @@ All API types derive from `Model`. They are trees of plain data, never cycles: t
 from __future__ import annotations
 
 import datetime
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from msgspec import Struct, field
+
+from volcano.api.constraints import QUALIFIED_NAME, REASON_NAME, Schema
 
 JsonObject: TypeAlias = dict[str, Any]
 Time: TypeAlias = datetime.datetime
@@ -106,12 +108,21 @@ class LocalObjectReference(Value, kw_only=True, frozen=True):
 class Condition(Model, kw_only=True):
     """The standard condition of Kubernetes' newer types."""
 
-    type: str = ""
-    status: str = ""
-    observed_generation: int = 0
-    last_transition_time: Time | None = None
-    reason: str = ""
-    message: str = ""
+    type: Annotated[
+        str, Schema(required=True, max_length=316, pattern=QUALIFIED_NAME, doc="What the condition is about.")
+    ] = ""
+    status: Annotated[
+        str, Schema(required=True, enum=("True", "False", "Unknown"), doc="Whether the condition holds.")
+    ] = ""
+    observed_generation: Annotated[
+        int, Schema(format="int64", minimum=0, doc="The metadata.generation the condition was found for.")
+    ] = 0
+    last_transition_time: Annotated[Time | None, Schema(required=True, doc="When the status last changed.")] = None
+    reason: Annotated[
+        str,
+        Schema(required=True, min_length=1, max_length=1024, pattern=REASON_NAME, doc="Why, in one word."),
+    ] = ""
+    message: Annotated[str, Schema(required=True, max_length=32768, doc="Why, for people.")] = ""
 
 
 class StatusCause(Model, kw_only=True):
