@@ -1,0 +1,57 @@
+"""The merge rules of a few kinds, as the published schemas describe them."""
+
+from __future__ import annotations
+
+import pytest
+
+from volcano.local.apiserver.shapes import Shape, Shapes
+
+MERGED_BY_NAME = {
+    "x-kubernetes-patch-strategy": "merge",
+    "x-kubernetes-patch-merge-key": "name",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+}
+DEFINITIONS = {
+    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {
+        "properties": {
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "finalizers": {
+                "type": "array",
+                "items": {"type": "string"},
+                "x-kubernetes-list-type": "set",
+                "x-kubernetes-patch-strategy": "merge",
+            },
+        }
+    },
+    "Container": {
+        "properties": {
+            "args": {"type": "array", "x-kubernetes-list-type": "atomic"},
+            "ports": {
+                "type": "array",
+                "items": {"$ref": "#/$defs/Port"},
+                "x-kubernetes-patch-strategy": "merge",
+                "x-kubernetes-patch-merge-key": "containerPort",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["containerPort", "protocol"],
+            },
+        }
+    },
+    "Port": {"properties": {"containerPort": {"type": "integer"}, "protocol": {"type": "string"}}},
+    "Selector": {"type": "object", "x-kubernetes-map-type": "atomic"},
+    "Spec": {
+        "properties": {
+            "containers": {"type": "array", "items": {"$ref": "#/$defs/Container"}, **MERGED_BY_NAME},
+            "volumes": {"type": "array", "items": {}, **MERGED_BY_NAME},
+            "tolerations": {"type": "array", "items": {}, "x-kubernetes-list-type": "atomic"},
+            "selector": {"allOf": [{"$ref": "#/$defs/Selector"}]},
+            "strategy": {"type": "object"},
+        }
+    },
+    "Thing": {"properties": {"spec": {"$ref": "#/$defs/Spec"}}},
+}
+
+
+@pytest.fixture(scope="session")
+def thing() -> Shape:
+    return Shapes(DEFINITIONS).root({"$ref": "#/$defs/Thing"})
