@@ -1,0 +1,1 @@
+"""The scheduler: `engine.cycle` decides, `daemon` watches the cluster and carries decisions out."""

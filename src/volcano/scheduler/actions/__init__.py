@@ -1,0 +1,13 @@
+"""The steps of a cycle, one per file, listed here."""
+
+from __future__ import annotations
+
+from volcano.scheduler.framework.action import Action
+
+
+def built_in() -> tuple[type[Action], ...]:
+    from volcano.scheduler.actions.allocate import Allocate
+    from volcano.scheduler.actions.backfill import Backfill
+    from volcano.scheduler.actions.enqueue import Enqueue
+
+    return (Enqueue, Allocate, Backfill)

@@ -1,0 +1,87 @@
+"""allocate: give nodes to jobs, queue by queue and job by job; a gang gets all it needs or keeps nothing.
+
+worksheet.py says what is open, placing.py puts tasks on nodes, framework/placement.py chooses the nodes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from volcano.scheduler.actions.placing import Placing
+from volcano.scheduler.actions.worksheet import Worksheet, worksheet
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.framework.action import Action
+from volcano.scheduler.framework.heap import Heap
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.statement import Statement
+
+
+class Allocate(Action):
+    name = "allocate"
+
+    def execute(self, session: Session) -> None:
+        sheets = self._worksheets(session)
+        jobs: defaultdict[str, Heap[Job]] = defaultdict(lambda: Heap(session.job_order))
+        for sheet in sheets.values():
+            jobs[sheet.job.queue_name].push(sheet.job)
+        queues: Heap[Queue] = Heap(session.queue_order, (session.queues[name] for name in jobs))
+        while queues:
+            queue = queues.pop()
+            waiting = jobs[queue.name]
+            if not waiting or session.overused(queue):
+                continue
+            job = waiting.pop()
+            if self._attempt(session, queue, sheets[job.key]):
+                waiting.push(job)
+            queues.push(queue)
+
+    def _worksheets(self, session: Session) -> dict[str, Worksheet]:
+        sheets: dict[str, Worksheet] = {}
+        for job in session.jobs.values():
+            if not job.pending:
+                continue
+            if job.is_pending:
+                if "enqueue" in session.conf.actions:
+                    continue
+                session.admit(job)
+            invalid = session.job_valid(job)
+            if invalid is not None:
+                session.refuse(job, invalid)
+                continue
+            sheet = worksheet(session, job)
+            if sheet:
+                sheets[job.key] = sheet
+        return sheets
+
+    def _attempt(self, session: Session, queue: Queue, sheet: Worksheet) -> bool:
+        """One pass for one job, until it is ready. True if the job has more to place and may come again.
+
+        What a job gets without becoming ready stays reserved for it in this session and is bound in none.
+        """
+        statement = session.statement()
+        placed = self._place(session, queue, sheet, statement)
+        if not placed:
+            return False
+        if not session.job_ready(sheet.job):
+            statement.keep()
+            return False
+        statement.commit()
+        return bool(sheet)
+
+    def _place(self, session: Session, queue: Queue, sheet: Worksheet, statement: Statement) -> bool:
+        """Sub-job by sub-job. A sub-job that cannot complete is undone, the others may still make the job."""
+        successes = 0
+        for sub_sheet in sheet.sheets:
+            if not sub_sheet.tasks:
+                continue
+            checkpoint = statement.checkpoint()
+            placing = Placing(session, queue, sheet.job, sub_sheet, statement)
+            placing.run()
+            if session.sub_job_ready(sub_sheet.sub_job) or session.sub_job_pipelined(sub_sheet.sub_job):
+                successes += 1
+            else:
+                placing.give_up(checkpoint)
+            if session.job_ready(sheet.job):
+                break
+        return successes > 0

@@ -1,0 +1,52 @@
+"""backfill: pods that ask for nothing take any node that lets them in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.tasks import Status, Task
+from volcano.scheduler.framework.action import Action
+from volcano.scheduler.framework.placement import choose
+from volcano.scheduler.framework.reasons import FitError
+from volcano.scheduler.framework.session import Session
+
+
+class Backfill(Action):
+    name = "backfill"
+
+    def execute(self, session: Session) -> None:
+        waiting: defaultdict[str, list[Job]] = defaultdict(list)
+        for job in session.jobs.values():
+            if (job.tally.best_effort_pending or job.tally.waiting) and not job.is_pending:
+                if session.job_valid(job) is None:
+                    waiting[job.queue_name].append(job)
+        for queue in sorted((session.queues[name] for name in waiting), key=session.queue_order):
+            for job in sorted(waiting[queue.name], key=session.job_order):
+                for task in sorted(self._tasks(session, job), key=session.task_order):
+                    self._place(session, job, task)
+
+    def _tasks(self, session: Session, job: Job) -> list[Task]:
+        """Pending best-effort members, and pipelined ones: those need not wait for room."""
+        for task in [task for task in job.tasks.values() if task.status is Status.PIPELINED and task.best_effort]:
+            session.unhold(task)
+        return [task for task in job.pending.values() if task.best_effort and not task.gated]
+
+    def _place(self, session: Session, job: Job, task: Task) -> None:
+        objection = session.hooks.first_failure("pre_filter", task)
+        if objection is not None:
+            session.fit_errors[task.uid] = FitError(text=str(objection))
+            return
+        board = session.board(task.profile)
+        choice = choose(board, 1, task, needs_room=False)
+        if choice is None:
+            session.fit_errors[task.uid] = board.fit_error()
+            return
+        statement = session.statement()
+        refused = statement.allocate((task,), choice.rows)
+        if refused is not None:
+            session.fit_errors[task.uid] = FitError(text=str(refused))
+            return
+        statement.keep()
+        if session.job_ready(job):
+            session.bind_allocated(job)

@@ -1,0 +1,152 @@
+"""Placing one sub-job's tasks on nodes, until it is ready or its tasks run out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from volcano.scheduler.actions.worksheet import SubSheet
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.nodes import Mask
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.placement import choose
+from volcano.scheduler.framework.reasons import FitError, Reason, Stage
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.statement import Statement, runs
+
+
+class Placing:
+    """One attempt. Tasks that it looks at are consumed from the sheet: none is tried twice in one action.
+
+    `among` restricts the nodes (a topology domain) and `hypernode` names that domain in messages.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        queue: Queue,
+        job: Job,
+        sheet: SubSheet,
+        statement: Statement,
+        among: Mask | None = None,
+        hypernode: str = "",
+    ) -> None:
+        self.session = session
+        self.queue = queue
+        self.job = job
+        self.sheet = sheet
+        self.statement = statement
+        self.among = among
+        self.hypernode = hypernode
+        self._failed_roles: set[str] = set()
+
+    def run(self) -> None:
+        while self.sheet.tasks:
+            run = self._next_run()
+            if not self._place_run(run):
+                return
+            if self.session.sub_job_ready(self.sheet.sub_job):
+                return
+
+    def give_up(self, checkpoint: int) -> None:
+        """Undo what this attempt placed, and remember how far it came."""
+        for operation in self.statement.operations[checkpoint:]:
+            for task in operation.tasks:
+                task.trial = (task.status, task.node_name)
+                self.session.tried.add(task)
+        self.statement.rollback(checkpoint)
+
+    def _next_run(self) -> list[Task]:
+        """Identical tasks from the top, no more than the job needs before readiness must be asked again."""
+        tasks = self.sheet.tasks
+        needed = max(1, self.session.missing_members(self.job))
+        top = runs(reversed(tasks[-needed:]))[0]
+        del tasks[-len(top) :]
+        return top
+
+    def _place_run(self, run: list[Task]) -> bool:
+        """Place identical tasks. False: stop with this sub-job, the failure cannot be made good by its other tasks."""
+        first = run[0]
+        if first.gates:
+            return True
+        if first.role and first.role in self._failed_roles:
+            for task in run:
+                text = f"Task {task.name} with role spec {task.role} has already predicated failed, skip"
+                self.session.fit_errors[task.uid] = FitError(text=text)
+            return True
+        placed = 0
+        while placed < len(run):
+            count = self._place_some(run[placed:])
+            if count is None:
+                return True
+            if count == 0:
+                return self._failed(run[placed:])
+            placed += count
+        return True
+
+    def _place_some(self, tasks: Sequence[Task]) -> int | None:
+        """How many of the tasks got a node; 0 if none can, None if the queue may not take any."""
+        session = self.session
+        first = tasks[0]
+        allowed = session.allowance(self.queue, first, len(tasks))
+        if allowed == 0:
+            reason = Reason(
+                Stage.QUEUE,
+                "QueueQuotaExceeded",
+                blocker=self.queue.name,
+                message=f"queue {self.queue.name!r} may not take another pod like {first.key}",
+            )
+            session.refuse(self.job, reason)
+            return None
+        objection = session.hooks.first_failure("pre_filter", first)
+        if objection is not None:
+            self._record(tasks, FitError(text=str(objection)))
+            return 0
+        board = session.board(first.profile)
+        choice = None
+        if first.nominated_node:
+            choice = choose(board, 1, first, self._nominated(first))
+        if choice is None:
+            choice = choose(board, allowed, first, self.among)
+        if choice is None:
+            self._record(tasks, board.fit_error(self.hypernode, self.among))
+            return 0
+        count = len(choice.rows)
+        place = self.statement.pipeline if choice.pipelined else self.statement.allocate
+        refused = place(tasks[:count], choice.rows)
+        if refused is not None:
+            self._record(tasks[:count], FitError(text=str(refused)))
+            return None if count == len(tasks) else count
+        return count
+
+    def _nominated(self, task: Task) -> Mask:
+        session = self.session
+        row = session.nodes.row_of.get(task.nominated_node)
+        mask = session.mask_of(session.rows[:0] if row is None else session.rows[session.rows == row])
+        return mask if self.among is None else mask & self.among
+
+    def _record(self, tasks: Sequence[Task], error: FitError) -> None:
+        for task in tasks:
+            self.session.fit_errors[task.uid] = error
+
+    def _failed(self, tasks: Sequence[Task]) -> bool:
+        """Whether the remaining tasks of the sub-job may still make the job complete."""
+        first = tasks[0]
+        if first.role:
+            self._failed_roles.add(first.role)
+        return self._may_continue()
+
+    def _may_continue(self) -> bool:
+        job, sub_job = self.job, self.sheet.sub_job
+        if job.min_available == len(job.tasks) or sub_job.min_available >= len(sub_job.tasks):
+            return False
+        if job.policies:
+            return True
+        if job.min_available < sum(job.role_minimums.values()):
+            hopeful = sum(tally.pending for role, tally in job.roles.items() if role not in self._failed_roles)
+            return job.tally.ready + hopeful >= job.min_available
+        return all(
+            job.roles[role].ready + job.roles[role].best_effort_pending >= job.role_minimums[role]
+            for role in self._failed_roles
+            if job.role_minimums.get(role)
+        )

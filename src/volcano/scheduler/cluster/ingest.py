@@ -1,0 +1,162 @@
+"""From API objects to the cluster: one typed object in, the tables changed. Runs between cycles only.
+
+`daemon/ingest.py` feeds it from informers, `offline.py` from manifests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from volcano.api import keys
+from volcano.api.core import Node, Pod, PriorityClass
+from volcano.api.scheduling import PodGroup, Queue
+from volcano.scheduler.cluster.cluster import Cluster
+from volcano.scheduler.cluster.resources import CPU, MEMORY
+from volcano.scheduler.cluster.tasks import TERMINATED_STATUSES, Status, Task
+
+if TYPE_CHECKING:
+    from volcano.scheduler.cluster.profiles import Profile
+
+ADDED: Final = "ADDED"
+MODIFIED: Final = "MODIFIED"
+DELETED: Final = "DELETED"
+
+_ASSUMED: Final = frozenset({Status.ALLOCATED, Status.BINDING})
+
+
+class Ingest:
+    """Applies watch events. Pods of other schedulers count for what they take on nodes, and only then."""
+
+    def __init__(self, cluster: Cluster, scheduler_names: Iterable[str] | None = None) -> None:
+        self.cluster = cluster
+        self._names = None if scheduler_names is None else frozenset(scheduler_names)
+        self._handlers: dict[str, Callable[[str, Any], None]] = {
+            "pods": self._pod,
+            "nodes": self._node,
+            "podgroups": self._pod_group,
+            "queues": self._queue,
+            "priorityclasses": self._priority_class,
+        }
+
+    def apply(self, event: str, plural: str, source: Any) -> None:
+        """One event about an object of the resource with this plural name; kinds we do not model are kept as they are."""
+        handler = self._handlers.get(plural)
+        if handler is not None:
+            handler(event, source)
+            return
+        objects = self.cluster.objects[plural]
+        if event == DELETED:
+            objects.pop(source.metadata.key, None)
+        else:
+            objects[source.metadata.key] = source
+        self.cluster.object_versions[plural] += 1
+
+    # Pods
+
+    def _pod(self, event: str, pod: Pod) -> None:
+        cluster = self.cluster
+        uid = pod.metadata.uid or f"{pod.metadata.namespace}-{pod.metadata.name}"
+        known = cluster.tasks.get(uid)
+        if event == DELETED or not self._is_ours(pod):
+            if known is not None:
+                cluster.remove_task(known)
+            return
+        group = pod.metadata.annotations.get(keys.GROUP_NAME, "")
+        job_key = f"{pod.metadata.namespace}/{group}" if group else ""
+        profile = self._profile(pod, job_key)
+        if known is not None and self._update_in_place(known, pod, profile, job_key):
+            return
+        if known is not None:
+            cluster.remove_task(known)
+        cluster.add_task(Task(pod, profile), job_key)
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return self._names is None or pod.spec.scheduler_name in self._names or bool(pod.spec.node_name)
+
+    def _profile(self, pod: Pod, job_key: str) -> Profile:
+        job = self.cluster.jobs.get(job_key)
+        return self.cluster.profiles.intern(pod, job.queue_name if job else "")
+
+    def _update_in_place(self, task: Task, pod: Pod, profile: Profile, job_key: str) -> bool:
+        """The usual event: the same pod in another state. False if it must be entered anew."""
+        fresh = Task(pod, task.profile)
+        same_place = fresh.node_name == task.node_name or (not fresh.node_name and task.status in _ASSUMED)
+        same_job = (task.job.key if task.job else "") == job_key
+        if not same_place or not same_job or profile is not task.profile or fresh.role != task.role:
+            return False
+        status = self._status(task, fresh.status)
+        task.pod = pod
+        task.priority = fresh.priority
+        task.gates = fresh.gates
+        task.preemptable = fresh.preemptable
+        task.revocable_zone = fresh.revocable_zone
+        task.nominated_node = fresh.nominated_node
+        self.cluster.change_status(task, status)
+        return True
+
+    def _status(self, task: Task, seen: Status) -> Status:
+        """What has been decided stands until the API server shows it, or something later."""
+        if task.status in _ASSUMED and seen is Status.PENDING:
+            return task.status
+        if task.uid in self.cluster.evicting:
+            if seen is Status.RELEASING or seen in TERMINATED_STATUSES:
+                self.cluster.evicting.discard(task.uid)
+                return seen
+            return Status.RELEASING
+        return seen
+
+    # Nodes
+
+    def _node(self, event: str, node: Node) -> None:
+        cluster = self.cluster
+        name = node.metadata.name
+        if event == DELETED:
+            if name in cluster.nodes.row_of:
+                cluster.strand(name)
+            return
+        reported = cluster.dimensions.vector(node.status.allocatable)
+        annotations = node.metadata.annotations
+        offered = reported.copy()
+        offered[CPU] += _whole(annotations.get(keys.OVERSUBSCRIPTION_CPU))
+        offered[MEMORY] += _whole(annotations.get(keys.OVERSUBSCRIPTION_MEMORY))
+        cluster.nodes.put(node, offered, reported)
+        cluster.settle_stranded(name)
+
+    # Groups and queues
+
+    def _pod_group(self, event: str, pod_group: PodGroup) -> None:
+        cluster = self.cluster
+        key = pod_group.metadata.key
+        if event == DELETED:
+            cluster.remove_pod_group(key)
+            return
+        job = cluster.jobs.get(key)
+        old_queue = job.queue_name if job else ""
+        job = cluster.put_pod_group(pod_group)
+        if job.queue_name != old_queue and job.tasks:
+            for task in list(job.tasks.values()):
+                self._enter_again(task, key)
+
+    def _enter_again(self, task: Task, job_key: str) -> None:
+        """The profile depends on the queue: the task changes its profile, not its state."""
+        status, node_name = task.status, task.node_name
+        self.cluster.remove_task(task)
+        task.profile = self._profile(task.pod, job_key)
+        task.status, task.node_name = status, node_name
+        self.cluster.add_task(task, job_key)
+
+    def _queue(self, event: str, queue: Queue) -> None:
+        if event == DELETED:
+            self.cluster.remove_queue(queue.metadata.name)
+        else:
+            self.cluster.put_queue(queue)
+
+    def _priority_class(self, event: str, source: PriorityClass) -> None:
+        value = None if event == DELETED else source.value
+        self.cluster.set_priority_class(source.metadata.name, value, is_default=source.global_default)
+
+
+def _whole(text: str | None) -> int:
+    """A whole number from an annotation; anything else is none."""
+    return int(text) if text and text.lstrip("-").isdigit() else 0

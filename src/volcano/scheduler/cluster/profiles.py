@@ -1,0 +1,159 @@
+"""Profiles: the interned signature of everything that decides where a pod may go and how nodes rank for it.
+
+Ten thousand replicas are one profile; filters and scores are computed per profile, never per pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from volcano.api import keys
+from volcano.scheduler.cluster.requests import host_ports, nonzero_request, pod_request
+from volcano.scheduler.cluster.resources import EPSILON, PODS, Dimensions, Vector, pad
+
+if TYPE_CHECKING:
+    from volcano.api.core import Pod
+
+IRRELEVANT_ANNOTATIONS: Final = frozenset(
+    {
+        keys.GROUP_NAME,
+        keys.VOLCANO_GROUP_NAME,
+        keys.JOB_NAME,
+        keys.JOB_VERSION,
+        keys.QUEUE_NAME,
+        keys.TASK_INDEX,
+        keys.TASK_PRIORITY,
+        keys.TASK_SPEC,
+        keys.TEMPLATE_UID,
+        "kubernetes.io/config.seen",
+        "kubernetes.io/config.hash",
+        "kubectl.kubernetes.io/last-applied-configuration",
+        "kubectl.kubernetes.io/default-container",
+        "kubectl.kubernetes.io/restartedAt",
+    }
+)
+"""Annotations that differ between replicas or never matter for placement. Any other one is part of the signature:
+
+an annotation that we do not know may be read by somebody's plugin.
+"""
+
+INSTANCE_LABELS: Final = frozenset(
+    {
+        keys.TASK_INDEX,
+        keys.JOB_NAME,
+        "apps.kubernetes.io/pod-index",
+        "statefulset.kubernetes.io/pod-name",
+        "batch.kubernetes.io/job-completion-index",
+        "batch.kubernetes.io/job-name",
+        "batch.kubernetes.io/controller-uid",
+        "controller-uid",
+        "job-name",
+        "pod-template-hash",
+        "controller-revision-hash",
+    }
+)
+"""Labels that name the instance: they decide nothing unless some selector asks for them (`Profiles.watch_label`)."""
+
+
+class Profile:
+    """One signature. `pod` is an example of it, for plugins to read; never its name or labels of `INSTANCE_LABELS`."""
+
+    __slots__ = (
+        "best_effort",
+        "id",
+        "labels",
+        "memory_scored",
+        "milli_cpu_scored",
+        "pod",
+        "ports",
+        "queue",
+        "request",
+        "wanted",
+    )
+
+    def __init__(self, number: int, pod: Pod, queue: str, dimensions: Dimensions) -> None:
+        self.id = number
+        self.pod = pod
+        self.queue = queue
+        self.labels = pod.metadata.labels
+        amounts = pod_request(pod, dimensions)
+        self.request: Vector = dimensions.from_amounts(amounts)
+        self.wanted: tuple[int, ...] = tuple(sorted(d for d, amount in amounts.items() if amount > 0))
+        """Dimensions with a request, `pods` among them."""
+        self.best_effort = all(amount < EPSILON for d, amount in amounts.items() if d != PODS)
+        self.milli_cpu_scored, self.memory_scored = nonzero_request(pod, dimensions)
+        self.ports = tuple(host_ports(pod))
+
+    @property
+    def nonzero(self) -> Vector:
+        return np.array([self.milli_cpu_scored, self.memory_scored], dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"Profile({self.id}, like {self.pod.metadata.key})"
+
+
+class Profiles:
+    """Interns signatures. Label keys that some selector of some pod names are part of them from then on."""
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self._dimensions = dimensions
+        self._by_signature: dict[bytes, Profile] = {}
+        self._watched: set[str] = set()
+        self._encode = msgspec.msgpack.Encoder(order="sorted").encode
+        self._on_new_label: list[Callable[[], None]] = []
+        dimensions.on_widen(self._widen)
+
+    def __len__(self) -> int:
+        return len(self._by_signature)
+
+    def watch_label(self, key: str) -> bool:
+        """A selector names this label: True if pods must be interned again because it tells replicas apart."""
+        if key not in INSTANCE_LABELS or key in self._watched:
+            return False
+        self._watched.add(key)
+        return True
+
+    def intern(self, pod: Pod, queue: str = "") -> Profile:
+        signature = self._encode(self._parts(pod, queue))
+        profile = self._by_signature.get(signature)
+        if profile is None:
+            profile = Profile(len(self._by_signature), pod, queue, self._dimensions)
+            self._by_signature[signature] = profile
+        return profile
+
+    def _parts(self, pod: Pod, queue: str) -> tuple[object, ...]:
+        meta, spec = pod.metadata, pod.spec
+        resized = [
+            (status.name, status.resources, status.allocated_resources)
+            for status in pod.status.container_statuses
+            if status.resources is not None
+        ]
+        return (
+            meta.namespace,
+            queue,
+            {k: v for k, v in meta.labels.items() if k not in INSTANCE_LABELS or k in self._watched},
+            {k: v for k, v in meta.annotations.items() if k not in IRRELEVANT_ANNOTATIONS},
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            spec.overhead,
+            spec.resources,
+            spec.volumes,
+            spec.resource_claims,
+            spec.host_network,
+            [(c.image, c.resources.requests, c.resources.claims, c.resources.limits, c.ports) for c in spec.containers],
+            [
+                (c.image, c.resources.requests, c.resources.claims, c.ports, c.restart_policy)
+                for c in spec.init_containers
+            ],
+            resized,
+        )
+
+    def _widen(self, width: int) -> None:
+        for profile in self._by_signature.values():
+            profile.request = pad(profile.request, width)

@@ -1,0 +1,89 @@
+"""One scheduling cycle: open a session, run the actions, conclude, and leave nothing uncommitted behind.
+
+This is where rings 1 and 2 end: no clock, no I/O, no randomness but what is passed in.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from volcano.scheduler.framework import registry as registries
+from volcano.scheduler.framework.arguments import decode
+from volcano.scheduler.framework.options import Options
+from volcano.scheduler.framework.outcome import conclude
+from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.framework.session import OnCommit, Session
+
+if TYPE_CHECKING:
+    from volcano.scheduler.cluster.cluster import Cluster
+    from volcano.scheduler.framework.action import Action
+    from volcano.scheduler.framework.conf import Conf
+    from volcano.scheduler.framework.decisions import Decisions
+    from volcano.scheduler.framework.registry import Registry
+
+
+def cycle(
+    cluster: Cluster,
+    conf: Conf,
+    options: Options,
+    now: float,
+    rng: random.Random,
+    *,
+    registry: Registry | None = None,
+    on_commit: OnCommit | None = None,
+    timer: Callable[[], float] | None = None,
+) -> Decisions:
+    """Decide what happens next. Same cluster, conf, options, `now` and seed: same decisions.
+
+    `on_commit` gets the binds of each gang as soon as it is complete; `timer` makes the decisions carry timings.
+    """
+    registry = registry or registries.built_in()
+    session = open_session(cluster, conf, options, now, rng, registry, on_commit)
+    try:
+        for name in conf.actions:
+            began = timer() if timer else 0.0
+            session.action = name
+            _action(registry, conf, session, name).execute(session)
+            if timer:
+                session.decisions.timings[f"action/{name}"] = timer() - began
+        for plugin in session.plugins.values():
+            plugin.close()
+        return conclude(session)
+    finally:
+        session.restore()
+
+
+def open_session(
+    cluster: Cluster,
+    conf: Conf,
+    options: Options,
+    now: float,
+    rng: random.Random,
+    registry: Registry,
+    on_commit: OnCommit | None = None,
+) -> Session:
+    """A session with its plugins open. Whoever opens one must `restore()` it."""
+    session = Session(cluster, conf, options, now, rng, on_commit)
+    tiers: list[list[tuple[Plugin, frozenset[str]]]] = []
+    for tier in conf.tiers:
+        opened: list[tuple[Plugin, frozenset[str]]] = []
+        for option in tier:
+            kind = registry.plugins.get(option.name)
+            if kind is None:
+                session.warnings.append(f"plugin {option.name!r} is not known and is left out")
+                continue
+            arguments, warnings = decode(kind.Arguments, option.arguments, f"plugin {option.name!r}")
+            session.warnings += warnings
+            opened.append((kind(arguments, dict.fromkeys(option.switches, True)), option.switches))
+        tiers.append(opened)
+    session.use(tiers)
+    return session
+
+
+def _action(registry: Registry, conf: Conf, session: Session, name: str) -> Action:
+    kind = registry.actions[name]
+    arguments, warnings = decode(kind.Arguments, conf.configurations.get(name, {}), f"action {name!r}")
+    session.warnings += warnings
+    return kind(arguments)

@@ -1,0 +1,1 @@
+"""What actions and plugins stand on: configuration, hooks, session, statement, placement, reasons, decisions."""

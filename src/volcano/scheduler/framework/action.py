@@ -1,0 +1,23 @@
+"""The base of all actions: one step of a cycle, run in the order of the conf file on the same session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from volcano.scheduler.framework.plugin import NoArguments
+
+if TYPE_CHECKING:
+    from volcano.scheduler.framework.session import Session
+
+
+class Action:
+    name: ClassVar[str] = ""
+    Arguments: ClassVar[type[msgspec.Struct]] = NoArguments
+
+    def __init__(self, arguments: Any = None) -> None:
+        self.arguments = arguments if arguments is not None else self.Arguments()
+
+    def execute(self, session: Session) -> None:
+        raise NotImplementedError

@@ -1,0 +1,188 @@
+"""The board of one profile: every node's verdict and score for it, kept right row by row as placements change nodes.
+
+`placement.py` reads it to choose nodes. A board lives for one session; plugins fill it through `filter` and score terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano.scheduler.cluster.nodes import Column, Index, Mask, Rows
+from volcano.scheduler.cluster.profiles import Profile
+from volcano.scheduler.cluster.resources import CPU, MEMORY
+from volcano.scheduler.framework.reasons import FITS, Codes, FitError, Refusal
+
+if TYPE_CHECKING:
+    from volcano.scheduler.framework.plugin import ScoreTerm
+    from volcano.scheduler.framework.session import Session
+
+Scores = NDArray[np.float64]
+
+PLENTY = 1 << 40
+"""More replicas than anybody asks for: the room where nothing limits."""
+
+
+@dataclass(slots=True)
+class _Normalized:
+    term: ScoreTerm
+    raw: NDArray[Any]
+
+
+class Board:
+    """Columns are in the session's order of nodes (`session.rows`), a position each."""
+
+    def __init__(self, session: Session, profile: Profile) -> None:
+        self.session = session
+        self.profile = profile
+        self.rows: Index = session.rows
+        size = len(self.rows)
+        self.codes: Codes = np.zeros(size, dtype=np.int32)
+        self.idle_room: Column = np.zeros(size, dtype=np.int64)
+        """How many replicas fit into what is idle now."""
+        self.future_room: Column = np.zeros(size, dtype=np.int64)
+        """The same once what is leaving has left."""
+        self.local: Scores = np.zeros(size, dtype=np.float64)
+        """The sum of the score terms that need no normalisation."""
+        self._normalized: list[_Normalized] | None = None
+        self._terms: Sequence[ScoreTerm] | None = None
+        self.coupled = session.hooks.any("couples_nodes", profile)
+        self._cursor = session.nodes.changes.cursor
+        self._fill(None)
+
+    def refresh(self) -> None:
+        """Repair the rows that changed since the last look."""
+        changes = self.session.nodes.changes
+        cursor = changes.cursor
+        if cursor == self._cursor:
+            return
+        changed = changes.since(self._cursor)
+        self._cursor = cursor
+        if changed is None:
+            self._fill(None)
+            return
+        for affected in self.session.hooks.callbacks("affected"):
+            more = affected(self.profile, changed)
+            if more is None:
+                self._fill(None)
+                return
+            changed = np.union1d(changed, more)
+        positions = self.session.positions_of(changed)
+        if len(positions):
+            self._fill(positions)
+
+    def normalized(self, feasible: Mask) -> Scores | None:
+        """The sum of the normalised terms, given which nodes compete; None if there are none."""
+        self._ensure_scored()
+        total: Scores | None = None
+        for column in self._normalized or ():
+            normalize = column.term.normalize
+            assert normalize is not None
+            part = normalize(column.raw, feasible) * column.term.weight
+            total = part if total is None else total + part
+        return total
+
+    def scores(self, feasible: Mask) -> Scores:
+        """Total score per position."""
+        normalized = self.normalized(feasible)
+        return self.local if normalized is None else self.local + normalized
+
+    def extremes(self, feasible: Mask) -> tuple[tuple[float, float], ...]:
+        """What normalisation depends on: the smallest and largest raw value of each normalised term."""
+        self._ensure_scored()
+        return tuple(
+            (float(column.raw[feasible].min()), float(column.raw[feasible].max())) if feasible.any() else (0.0, 0.0)
+            for column in self._normalized or ()
+        )
+
+    def next_scores(self, positions: Index, extra: Column, *, pipelined: bool) -> tuple[Codes, Scores]:
+        """Verdict and local score of the next replica where `extra` of them have been added to each position."""
+        rows = Rows(self.session.nodes, self.rows[positions], extra=extra, profile=self.profile, pipelined=pipelined)
+        return self._filter(rows), self._local_score(rows)
+
+    def fit_error(self, hypernode: str = "", among: Mask | None = None) -> FitError:
+        """Why no node takes the profile: insufficient resources come first, as the actions check them first."""
+        refusals = self.session.refusals
+        codes = self.codes.copy()
+        short = self.future_room <= 0
+        if short.any():
+            codes[short] = self._shortages(self.rows[short])
+        if among is not None:
+            codes, rows = codes[among], self.rows[among]
+        else:
+            rows = self.rows
+        unresolvable = rows[refusals.unresolvable(codes)]
+        return FitError(tuple(refusals.histogram(codes).items()), frozenset(unresolvable.tolist()), hypernode=hypernode)
+
+    # Filling
+
+    def _fill(self, positions: Index | None) -> None:
+        index = self.rows if positions is None else self.rows[positions]
+        rows = Rows(self.session.nodes, index)
+        where: Any = slice(None) if positions is None else positions
+        idle, future = self._room(rows)
+        self.idle_room[where] = idle
+        self.future_room[where] = future
+        self.codes[where] = self._filter(rows)
+        if self._terms is None:
+            return
+        self.local[where] = self._local_score(rows)
+        for column in self._normalized or ():
+            column.raw[where] = column.term.raw(self.profile, rows)
+
+    def _filter(self, rows: Rows) -> Codes:
+        codes = np.zeros(len(rows), dtype=np.int32)
+        for callback in self.session.hooks.callbacks("filter"):
+            codes = np.where(codes == FITS, callback(self.profile, rows), codes)
+        return codes
+
+    def _ensure_scored(self) -> None:
+        """Scores are computed when first asked for: a profile that fits nowhere never needs them."""
+        if self._terms is not None:
+            return
+        terms = [term for callback in self.session.hooks.callbacks("score_terms") for term in callback(self.profile)]
+        self._terms = [term for term in terms if term.normalize is None]
+        rows = Rows(self.session.nodes, self.rows)
+        self.local[:] = self._local_score(rows)
+        self._normalized = [
+            _Normalized(term, np.asarray(term.raw(self.profile, rows)).copy()) for term in terms if term.normalize
+        ]
+
+    def _local_score(self, rows: Rows) -> Scores:
+        total = np.zeros(len(rows), dtype=np.float64)
+        for term in self._terms or ():
+            total += term.raw(self.profile, rows) * term.weight
+        return total
+
+    def _room(self, rows: Rows) -> tuple[Column, Column]:
+        """How many replicas fit, now and later. CPU and memory refuse on an over-committed node even if not requested."""
+        idle_room = np.full(len(rows), PLENTY, dtype=np.int64)
+        future_room = idle_room.copy()
+        request = self.profile.request
+        for dimension in sorted({CPU, MEMORY, *self.profile.wanted}):
+            idle = rows.idle(dimension)
+            future = idle + rows.releasing(dimension) - rows.pipelined(dimension)
+            amount = int(request[dimension])
+            if amount > 0:
+                np.minimum(idle_room, idle // amount, out=idle_room)
+                np.minimum(future_room, future // amount, out=future_room)
+            else:
+                idle_room[idle < 0] = 0
+                future_room[future < 0] = 0
+        return idle_room, future_room
+
+    def _shortages(self, rows: Index) -> Codes:
+        """Per row, the code of the first resource that is missing."""
+        session = self.session
+        future = session.nodes.future_idle(rows)
+        codes = np.zeros(len(rows), dtype=np.int32)
+        for dimension in sorted({CPU, MEMORY, *self.profile.wanted}):
+            short = (codes == FITS) & (future[:, dimension] < self.profile.request[dimension])
+            if short.any():
+                text = f"Insufficient {session.cluster.dimensions.names[dimension]}"
+                codes[short] = session.refusals.code(Refusal("resources", text))
+        return codes

@@ -1,0 +1,124 @@
+"""What one cycle decided: a plain record that effects carry out, tests check and `vcctl schedule` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from volcano.scheduler.framework.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """One pod gets its node."""
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    job: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """One pod gives up its node; `cause` is the action that says so."""
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    job: str
+    cause: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A PodGroup condition as decided; times are the writer's business."""
+
+    type: str
+    reason: str
+    message: str = ""
+    status: str = "True"
+
+
+@dataclass(slots=True)
+class PodGroupDecision:
+    """The status a PodGroup should have now."""
+
+    phase: str
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    conditions: list[Condition] = field(default_factory=list)
+    """New or confirmed in this cycle; other types keep what they had."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodVerdict:
+    """Why a pod has no node yet: its PodScheduled=False condition."""
+
+    uid: str
+    namespace: str
+    name: str
+    reason: str
+    message: str
+    nominated_node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """Something to tell users about an object: kind is "PodGroup" or "Pod"."""
+
+    kind: str
+    key: str
+    type: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    status: str
+    node: str = ""
+    job: str = ""
+
+
+@dataclass(slots=True)
+class Decisions:
+    session: str = ""
+    """Id of the cycle; conditions carry it as their transition id."""
+    binds: dict[str, str] = field(default_factory=dict)
+    bind_order: list[tuple[str, str]] = field(default_factory=list)
+    committed: list[Bind] = field(default_factory=list)
+    pipelined: dict[str, str] = field(default_factory=dict)
+    evictions: list[Eviction] = field(default_factory=list)
+    podgroups: dict[str, PodGroupDecision] = field(default_factory=dict)
+    reasons: dict[str, Reason] = field(default_factory=dict)
+    """Per job that is not running: why."""
+    pods: list[PodVerdict] = field(default_factory=list)
+    events: list[ClusterEvent] = field(default_factory=list)
+    tasks: dict[str, TaskState] = field(default_factory=dict)
+    """Members of the jobs that this cycle looked at or changed, as they are at its end."""
+    queues: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Per queue what its tasks hold, as resource lists."""
+    transactions: dict[str, int] = field(default_factory=dict)
+    """Committed statements with evictions, by action."""
+    timings: dict[str, float] = field(default_factory=dict)
+    """Seconds per action and plugin, where the caller measures them."""
+
+    def reason(self, job: str) -> Reason | None:
+        """The reason of a job, by key or, in the namespace `default`, by name."""
+        return self.reasons.get(job) or self.reasons.get(f"default/{job}")
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.binds or self.evictions or self.pipelined)

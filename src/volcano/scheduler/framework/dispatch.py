@@ -1,0 +1,148 @@
+"""The one tier dispatcher: which plugins answer a hook, and how their answers fold into one.
+
+Built once per session from the plugins and their switches; hooks.py says which fold a hook has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cmp_to_key
+from typing import Any
+
+from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.hooks import HOOKS
+from volcano.scheduler.framework.plugin import Plugin, Vote, overrides
+from volcano.scheduler.framework.reasons import Reason
+
+Callback = Callable[..., Any]
+Tiers = Sequence[Sequence[tuple[Plugin, "frozenset[str]"]]]
+"""Plugins by tier, each with the switches that are on for this entry."""
+
+
+class Dispatcher:
+    def __init__(self, tiers: Tiers) -> None:
+        self._tiers: dict[str, tuple[tuple[Callback, ...], ...]] = {}
+        self._flat: dict[str, tuple[Callback, ...]] = {}
+        for hook in HOOKS:
+            answering = [
+                tuple(
+                    getattr(plugin, hook.name)
+                    for plugin, switches in tier
+                    if overrides(plugin, hook.name) and (not hook.switch or hook.switch in switches)
+                )
+                for tier in tiers
+            ]
+            self._tiers[hook.name] = tuple(tier for tier in answering if tier)
+            self._flat[hook.name] = tuple(callback for tier in answering for callback in tier)
+        self._queue_order = _merged_order(tiers, "queue_order", "queue_compare", "enableQueueOrder")
+
+    def callbacks(self, hook: str) -> tuple[Callback, ...]:
+        return self._flat[hook]
+
+    def order(self, hook: str, subject: Any) -> tuple[Any, ...]:
+        """The sort keys of all plugins, most significant first."""
+        return tuple(callback(subject) for callback in self._flat[hook])
+
+    def queue_order(self, queue: Any) -> tuple[Any, ...]:
+        return tuple(key(queue) for key in self._queue_order)
+
+    def compare(self, hook: str, *subjects: Any) -> int:
+        for callback in self._flat[hook]:
+            result: int = callback(*subjects)
+            if result:
+                return result
+        return 0
+
+    def all(self, hook: str, *subjects: Any) -> bool:
+        return all(callback(*subjects) for callback in self._flat[hook])
+
+    def any(self, hook: str, *subjects: Any) -> bool:
+        return any(callback(*subjects) for callback in self._flat[hook])
+
+    def first_tier_all(self, hook: str, *subjects: Any) -> bool:
+        tiers = self._tiers[hook]
+        return bool(tiers) and all(callback(*subjects) for callback in tiers[0])
+
+    def vote(self, hook: str, *subjects: Any) -> tuple[bool, Reason | None]:
+        """The verdict, and the reason of the plugin that rejected, if it gave one."""
+        for tier in self._tiers[hook]:
+            permitted = False
+            for callback in tier:
+                answer = callback(*subjects)
+                if isinstance(answer, Reason):
+                    return False, answer
+                if answer is Vote.REJECT:
+                    return False, None
+                permitted = permitted or answer is Vote.PERMIT
+            if permitted:
+                return True, None
+        return True, None
+
+    def first_failure(self, hook: str, *subjects: Any) -> Reason | None:
+        for callback in self._flat[hook]:
+            reason: Reason | None = callback(*subjects)
+            if reason is not None:
+                return reason
+        return None
+
+    def first_result(self, hook: str, *subjects: Any) -> Any:
+        for callback in self._flat[hook]:
+            result = callback(*subjects)
+            if result is not None:
+                return result
+        return None
+
+    def largest(self, hook: str, *subjects: Any, default: int) -> int:
+        return max((callback(*subjects) for callback in self._flat[hook]), default=default)
+
+    def notify(self, hook: str, *subjects: Any) -> None:
+        for callback in self._flat[hook]:
+            callback(*subjects)
+
+    def victims(self, hook: str, claimant: Any, candidates: Sequence[Task]) -> list[Task]:
+        """Tasks that every plugin of the deciding tier gives up.
+
+        A plugin that abstains (None) is passed over; one that gives up nobody ends its tier, and the next tier is asked.
+        Upstream lets an intersection that has become empty be filled anew by the next plugin of the tier; we do not:
+        a task protected by two plugins stays protected.
+        """
+        for tier in self._tiers[hook]:
+            victims: list[Task] | None = None
+            for callback in tier:
+                answer = callback(claimant, candidates)
+                if answer is None:
+                    continue
+                chosen = list(answer) if victims is None else _intersection(victims, answer)
+                if not chosen:
+                    victims = None
+                    break
+                victims = chosen
+            if victims:
+                return victims
+        return []
+
+    def union(self, hook: str, tasks: Sequence[Task]) -> list[Task]:
+        for tier in self._tiers[hook]:
+            chosen = {task.uid: task for callback in tier for task in callback(tasks)}
+            if chosen:
+                return list(chosen.values())
+        return []
+
+
+def _intersection(victims: Iterable[Task], answer: Iterable[Task]) -> list[Task]:
+    given_up = {task.uid for task in answer}
+    return [task for task in victims if task.uid in given_up]
+
+
+def _merged_order(tiers: Tiers, by_key: str, by_comparison: str, switch: str) -> tuple[Callback, ...]:
+    """Key and comparison hooks of the same order, side by side in tier order."""
+    merged: list[Callback] = []
+    for tier in tiers:
+        for plugin, switches in tier:
+            if switch not in switches:
+                continue
+            if overrides(plugin, by_key):
+                merged.append(getattr(plugin, by_key))
+            if overrides(plugin, by_comparison):
+                merged.append(cmp_to_key(getattr(plugin, by_comparison)))
+    return tuple(merged)

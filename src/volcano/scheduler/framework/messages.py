@@ -1,0 +1,54 @@
+"""Texts about jobs and pods that wait, exactly as upstream words them: conditions and events are made of these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from volcano.api.scheduling import POD_GROUP_NOT_READY, POD_GROUP_READY
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.tasks import Status, Task
+from volcano.scheduler.framework.reasons import count_texts, sorted_histogram
+
+if TYPE_CHECKING:
+    from volcano.scheduler.framework.session import Session
+
+SCHEDULABLE = "Schedulable"
+UNSCHEDULABLE = "Unschedulable"
+
+
+def job_text(session: Session, job: Job) -> str:
+    """What state the job's tasks are in, and where the first of them fails.
+
+    The origin is the first failing task in task order: one and the same as long as nothing changes.
+    """
+    counts = {**job.tally.describe(), "minAvailable": job.min_available}
+    ready = POD_GROUP_READY if job.is_ready else POD_GROUP_NOT_READY
+    text = f"{ready}, {sorted_histogram(counts)}"
+    if job.pending:
+        reasons = count_texts(pod_verdict(session, task)[0] for task in job.pending.values())
+        text += f"; Pending: {sorted_histogram(reasons)}"
+    error = session.job_errors.get(job.key)
+    if error:
+        return f"{text}. Origin reason is {error}"
+    failing = [task for task in job.tasks.values() if task.uid in session.fit_errors]
+    if failing:
+        origin = min(failing, key=lambda task: task.order)
+        text += f". Origin reason is {origin.name}: {session.fit_errors[origin.uid]}"
+    return text
+
+
+def pod_verdict(session: Session, task: Task) -> tuple[str, str, str]:
+    """Reason, message and nominated node of a pod's PodScheduled=False condition."""
+    status, node = task.trial or (task.status, task.node_name)
+    possibly = f"Pod {task.key} can possibly be assigned to {node}, once "
+    match status:
+        case Status.ALLOCATED:
+            return SCHEDULABLE, f"{possibly}minAvailable is satisfied", ""
+        case Status.PIPELINED:
+            nominated = node if task.evicted else ""
+            return UNSCHEDULABLE, f"{possibly}resource is released and minAvailable is satisfied", nominated
+        case Status.PENDING:
+            error = session.fit_errors.get(task.uid)
+            text = str(error) if error is not None else session.job_errors.get(task.job.key if task.job else "", "")
+            return UNSCHEDULABLE, text, ""
+    return status.title, session.job_errors.get(task.job.key if task.job else "", ""), ""

@@ -1,0 +1,46 @@
+"""What the scheduler's command line decides about decisions; flags that only concern the daemon are not here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SHARD_NONE = "none"
+SHARD_SOFT = "soft"
+SHARD_HARD = "hard"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    scheduler_names: tuple[str, ...] = ("volcano",)
+    default_queue: str = "default"
+    percentage_nodes_to_find: int = 0
+    """0: look at all nodes. Above: stop after that share of feasible ones, as upstream does."""
+    minimum_feasible_nodes: int = 100
+    minimum_percentage_nodes_to_find: int = 5
+    feature_gates: dict[str, bool] = field(default_factory=dict)
+    sharding_mode: str = SHARD_NONE
+    shard_nodes: frozenset[str] = frozenset()
+    """The nodes of this scheduler's own shard."""
+    ignored_provisioners: tuple[str, ...] = ()
+    full_report: bool = False
+    """Report every job, task and queue, not only those that the cycle looked at."""
+
+    def gate(self, name: str, default: bool) -> bool:
+        return self.feature_gates.get(name, default)
+
+
+def nodes_to_find(total: int, options: Options) -> int:
+    """How many feasible nodes are enough. All of them, unless a percentage is set."""
+    percentage = options.percentage_nodes_to_find
+    if percentage <= 0 or percentage >= 100 or total <= options.minimum_feasible_nodes:
+        return total
+    return max(total * percentage // 100, options.minimum_feasible_nodes)
+
+
+def adaptive_nodes_to_find(total: int, minimum: int, minimum_percentage: int, percentage: int) -> int:
+    """Upstream's number, where 0 means adaptive: for those who ask for its sampling."""
+    if total <= minimum or percentage >= 100:
+        return total
+    if percentage <= 0:
+        percentage = max(50 - total // 125, minimum_percentage)
+    return max(total * percentage // 100, minimum)

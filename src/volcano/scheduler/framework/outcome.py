@@ -1,0 +1,145 @@
+"""The conclusions of a session: statuses of PodGroups, verdicts on pods, allocations of queues, reasons of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from volcano.api.scheduling import UNSCHEDULABLE
+from volcano.scheduler.cluster.jobs import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
+from volcano.scheduler.cluster.queues import ROOT, Queue
+from volcano.scheduler.cluster.tasks import Status
+from volcano.scheduler.framework.decisions import (
+    ClusterEvent,
+    Decisions,
+    PodGroupDecision,
+    PodVerdict,
+    TaskState,
+)
+from volcano.scheduler.framework.messages import job_text, pod_verdict
+from volcano.scheduler.framework.reasons import Reason, Stage
+
+if TYPE_CHECKING:
+    from volcano.scheduler.framework.session import Session
+
+_WAITING = (Status.PENDING, Status.ALLOCATED, Status.PIPELINED)
+
+
+def conclude(session: Session) -> Decisions:
+    """Fill in the decisions while the session's placements are still visible."""
+    decisions = session.decisions
+    for job in _jobs_to_report(session):
+        _report_job(session, job)
+    for queue in session.queues.values():
+        allocated = session.cluster.dimensions.describe(_with_children(session, queue))
+        decisions.queues[queue.name] = allocated
+    decisions.reasons.update(session.reasons)
+    decisions.events += session.events
+    session.cluster.dirty_jobs.clear()
+    return decisions
+
+
+def phase_of(job: Job, *, unschedulable: bool) -> str:
+    """The PodGroup's phase: `unschedulable` says that this very session found it so."""
+    tally = job.tally
+    if tally.counts[Status.RUNNING] and unschedulable:
+        return UNKNOWN
+    scheduled = tally.scheduled + leaving_with_node(job)
+    completed = tally.counts[Status.SUCCEEDED] + tally.counts[Status.FAILED]
+    if scheduled >= job.min_available and (scheduled or job.min_available):
+        return COMPLETED if scheduled == completed else RUNNING
+    return INQUEUE if job.phase == INQUEUE else PENDING
+
+
+def leaving_with_node(job: Job) -> int:
+    """Members that are terminating on a node."""
+    if not job.tally.counts[Status.RELEASING]:
+        return 0
+    return sum(1 for task in job.tasks.values() if task.status is Status.RELEASING and task.node_name)
+
+
+def _jobs_to_report(session: Session) -> Iterable[Job]:
+    if session.options.full_report:
+        return list(session.jobs.values())
+    waiting = {key for key, job in session.jobs.items() if job.pending or job.is_pending}
+    keys = waiting | session.touched | session.cluster.dirty_jobs | session.conditions.keys()
+    return [session.jobs[key] for key in sorted(keys) if key in session.jobs]
+
+
+def _report_job(session: Session, job: Job) -> None:
+    decisions = session.decisions
+    conditions = session.conditions.get(job.key, [])
+    unschedulable = any(condition.type == UNSCHEDULABLE for condition in conditions)
+    phase = phase_of(job, unschedulable=unschedulable)
+    counts = job.tally.counts
+    decisions.podgroups[job.key] = PodGroupDecision(
+        phase,
+        running=counts[Status.RUNNING],
+        succeeded=counts[Status.SUCCEEDED],
+        failed=counts[Status.FAILED],
+        conditions=list(conditions),
+    )
+    job.phase = phase
+    for task in job.tasks.values():
+        decisions.tasks[task.key] = TaskState(task.status.title, task.node_name, job.key)
+        if task.status is Status.PIPELINED:
+            decisions.pipelined[task.key] = task.node_name
+        if task.status in _WAITING and not task.gated:
+            reason, message, nominated = pod_verdict(session, task)
+            decisions.pods.append(PodVerdict(task.uid, task.namespace, task.name, reason, message, nominated))
+    if not job.tasks:
+        return
+    if phase in (PENDING, INQUEUE, UNKNOWN) and not job.is_ready:
+        text = f"{job.tally.pending}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
+        decisions.events.append(ClusterEvent("PodGroup", job.key, "Warning", UNSCHEDULABLE, text))
+        session.reasons.setdefault(job.key, _reason(session, job))
+    elif job.is_ready:
+        session.reasons.pop(job.key, None)
+
+
+def _reason(session: Session, job: Job) -> Reason:
+    """The record for a job about which nobody has said anything more precise."""
+    if job.is_pending:
+        return Reason(Stage.ENQUEUE, "NotEnqueued", message="the job has not been admitted to its queue yet")
+    reached = (
+        job.ready_count + job.tally.waiting + sum(1 for task in job.pending.values() if _nearly_placed(task.trial))
+    )
+    failing = [task for task in job.pending.values() if task.uid in session.fit_errors]
+    origin = min(failing, key=lambda task: task.order, default=None)
+    error = session.fit_errors[origin.uid] if origin is not None else None
+    return Reason(
+        Stage.GANG,
+        "NotEnoughResources",
+        need=job.min_available,
+        have=reached,
+        blocker=origin.key if origin is not None else "",
+        message=job_text(session, job),
+        nodes=error.nodes if error is not None else (),
+    )
+
+
+def _nearly_placed(trial: tuple[Status, str] | None) -> bool:
+    return trial is not None and trial[0] in (Status.ALLOCATED, Status.PIPELINED)
+
+
+def _with_children(session: Session, queue: Queue):  # type: ignore[no-untyped-def]
+    total = queue.allocated
+    if ROOT not in session.queues:
+        return total
+    for other in session.queues.values():
+        if other is not queue and _is_below(session, other, queue):
+            total = total + other.allocated
+    return total
+
+
+def _is_below(session: Session, queue: Queue, ancestor: Queue) -> bool:
+    seen: set[str] = set()
+    while queue.name not in seen:
+        seen.add(queue.name)
+        parent = session.queues.get(queue.parent or (ROOT if queue.name != ROOT else ""))
+        if parent is None:
+            return False
+        if parent is ancestor:
+            return True
+        queue = parent
+    return False

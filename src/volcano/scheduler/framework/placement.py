@@ -1,0 +1,159 @@
+"""Choosing nodes for identical replicas, many at a time, with the outcome of choosing them one by one.
+
+The rule. Each replica goes to the feasible node with the highest score; between equal scores to the node that comes first
+in the session's seeded shuffle. Nodes with idle room come before nodes that only will have room (the task is then pipelined
+there). After each placement only the chosen node's verdict, room and score change, by the contract of `ScoreTerm`;
+profiles that change other nodes' scores (`couples_nodes`) are placed one at a time.
+
+So the sequence of choices is a merge: every node has a list of scores, for its first, second, third … replica, and the
+next replica takes the best head of all lists. The lists are computed in blocks, by asking the hooks about `extra` replicas.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano.scheduler.cluster.nodes import Column, Index, Mask
+from volcano.scheduler.framework.board import PLENTY, Board, Scores
+from volcano.scheduler.framework.reasons import FITS
+
+if TYPE_CHECKING:
+    from volcano.scheduler.cluster.tasks import Task
+
+_BLOCK = 16
+_LARGEST_TABLE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Rows for the first `len(rows)` of the replicas, in order of placement."""
+
+    rows: list[int]
+    pipelined: bool
+
+
+def choose(
+    board: Board, wanted: int, sample: Task, among: Mask | None = None, *, needs_room: bool = True
+) -> Choice | None:
+    """Nodes for up to `wanted` replicas, or None if not even one finds a place.
+
+    May return fewer than fit, when the competition changes (idle nodes run out, normalisation shifts): ask again.
+    `among` restricts the positions (a topology domain, a shard). Without `needs_room` resources are not looked at
+    (best-effort pods).
+    """
+    board.refresh()
+    fits = board.codes == FITS
+    if among is not None:
+        fits &= among
+    if not needs_room:
+        return _first_choice(board, fits, np.full(len(fits), PLENTY, dtype=np.int64), wanted, sample, pipelined=False)
+    for room, pipelined in ((board.idle_room, False), (board.future_room, True)):
+        choice = _first_choice(board, fits & (room > 0), room, wanted, sample, pipelined=pipelined)
+        if choice is not None:
+            return choice
+    return None
+
+
+def _first_choice(
+    board: Board, feasible: Mask, room: Column, wanted: int, sample: Task, *, pipelined: bool
+) -> Choice | None:
+    for candidates in board.session.by_preference(feasible):
+        if candidates.any():
+            positions = _pick(board, candidates, room, wanted, sample, pipelined)
+            return Choice(board.rows[positions].tolist(), pipelined)
+    return None
+
+
+def _pick(board: Board, feasible: Mask, room: Column, wanted: int, sample: Task, pipelined: bool) -> list[int]:
+    session = board.session
+    if session.samples_nodes:
+        feasible = session.first_feasible(feasible)
+    if feasible.sum() == 1 and wanted == 1:
+        return [int(np.flatnonzero(feasible)[0])]
+    scores = board.scores(feasible)
+    chosen = _plugin_choice(board, feasible, scores, sample)
+    if chosen is not None:
+        return [chosen]
+    if wanted == 1 or board.coupled or session.samples_nodes:
+        return [int(np.argmax(np.where(feasible, scores, -np.inf)))]
+    return _Merge(board, feasible, room, scores, wanted, pipelined).run()
+
+
+def _plugin_choice(board: Board, feasible: Mask, scores: Scores, sample: Task) -> int | None:
+    if not board.session.hooks.callbacks("best_node"):
+        return None
+    candidates = np.flatnonzero(feasible)
+    row = board.session.hooks.first_result("best_node", sample, board.rows[candidates], scores[candidates])
+    return None if row is None else int(board.session.positions_of(np.array([row]))[0])
+
+
+class _Merge:
+    """The merge described above, for one run of replicas on one set of feasible nodes."""
+
+    def __init__(
+        self, board: Board, feasible: Mask, room: Column, scores: Scores, wanted: int, pipelined: bool
+    ) -> None:
+        self.board = board
+        self.feasible = feasible.copy()
+        self.wanted = wanted
+        self.pipelined = pipelined
+        self.normalized = board.normalized(feasible)
+        self.extremes = board.extremes(feasible)
+        candidates = np.flatnonzero(feasible)
+        best = candidates[np.argsort(-scores[candidates], kind="stable")[:wanted]]
+        """No more nodes than replicas can be chosen, and only the best: a node's first replica decides when it enters."""
+        self.heads = [(-float(scores[position]), int(position), 0) for position in best]
+        self.room = {int(position): int(room[position]) for position in best}
+        self.ladder: dict[int, list[float | None]] = {}
+        """Per position, the score of its 2nd, 3rd … replica; None where the filters refuse it."""
+        self._extend(best, 1, max(1, min(_LARGEST_TABLE, 2 * wanted) // max(len(best), 1)))
+
+    def run(self) -> list[int]:
+        heapq.heapify(self.heads)
+        chosen: list[int] = []
+        while self.heads and len(chosen) < self.wanted:
+            _, position, level = heapq.heappop(self.heads)
+            chosen.append(position)
+            following = self._score(position, level + 1)
+            if following is not None:
+                heapq.heappush(self.heads, (-following, position, level + 1))
+            elif self._competition_changes(position):
+                break
+        return chosen
+
+    def _score(self, position: int, level: int) -> float | None:
+        if level >= self.room[position]:
+            return None
+        scores = self.ladder[position]
+        if level > len(scores):
+            self._extend(np.array([position], dtype=np.intp), level, _BLOCK)
+        return scores[level - 1]
+
+    def _extend(self, positions: Index, first: int, levels: int) -> None:
+        """Compute levels `first` … of the given positions in one question to the hooks."""
+        longest = min(levels, max(self.room[int(position)] for position in positions) - first)
+        if longest < 1:
+            self.ladder.update({int(position): self.ladder.get(int(position), []) for position in positions})
+            return
+        extra = np.tile(np.arange(first, first + longest, dtype=np.int64), len(positions))
+        repeated = np.repeat(positions, longest)
+        codes, scores = self.board.next_scores(repeated, extra, pipelined=self.pipelined)
+        if self.normalized is not None:
+            scores = scores + self.normalized[repeated]
+        table = scores.reshape(len(positions), longest).tolist()
+        fits = (codes == FITS).reshape(len(positions), longest).tolist()
+        for position, row, allowed in zip(positions.tolist(), table, fits, strict=True):
+            self.ladder.setdefault(position, []).extend(
+                score if fit else None for score, fit in zip(row, allowed, strict=True)
+            )
+
+    def _competition_changes(self, position: int) -> bool:
+        """A node has dropped out: does that shift what the others' scores are normalised by?"""
+        if not self.extremes:
+            return False
+        self.feasible[position] = False
+        return self.board.extremes(self.feasible) != self.extremes

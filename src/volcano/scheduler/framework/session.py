@@ -1,0 +1,327 @@
+"""A session: one cycle's view on the live cluster, with the plugins' answers and the journal of what is decided.
+
+Actions speak to it; `statement.py` changes the cluster on its behalf; `outcome.py` draws the conclusions at its end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from volcano.scheduler.cluster.jobs import INQUEUE, Job, SubJob
+from volcano.scheduler.cluster.nodes import Index, Mask
+from volcano.scheduler.cluster.profiles import Profile
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.resources import FloatVector
+from volcano.scheduler.cluster.tasks import Status, Task
+from volcano.scheduler.framework.board import Board
+from volcano.scheduler.framework.decisions import Bind, ClusterEvent, Condition, Decisions, Eviction
+from volcano.scheduler.framework.dispatch import Dispatcher
+from volcano.scheduler.framework.options import SHARD_HARD, SHARD_SOFT, Options, nodes_to_find
+from volcano.scheduler.framework.plugin import Plugin, overrides
+from volcano.scheduler.framework.reasons import FitError, Reason, Refusals
+from volcano.scheduler.framework.statement import Kind, Operation, Statement
+
+if TYPE_CHECKING:
+    from volcano.scheduler.cluster.cluster import Cluster
+    from volcano.scheduler.framework.conf import Conf
+
+OnCommit = Callable[[Sequence[Bind]], None]
+Allowance = Callable[[Queue, Task, int], int]
+
+
+class Session:
+    def __init__(
+        self,
+        cluster: Cluster,
+        conf: Conf,
+        options: Options,
+        now: float,
+        rng: random.Random,
+        on_commit: OnCommit | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.nodes = cluster.nodes
+        self.conf = conf
+        self.options = options
+        self.now = now
+        self.rng = rng
+        self.uid = f"{rng.getrandbits(128):032x}"
+        self.total: FloatVector = cluster.nodes.total()
+        """All that the cluster offers."""
+        self.jobs: dict[str, Job] = {
+            key: job for queue in cluster.queues.values() for key, job in queue.jobs.items() if job.pod_group
+        }
+        """Jobs whose PodGroup and queue exist; others are not scheduled."""
+        self.queues = cluster.queues
+        self.refusals = Refusals()
+        self.decisions = Decisions(session=self.uid)
+        self.action = ""
+        self.fit_errors: dict[str, FitError] = {}
+        """Why a task found no node, by uid; the last attempt counts."""
+        self.job_errors: dict[str, str] = {}
+        self.reasons: dict[str, Reason] = {}
+        self.conditions: defaultdict[str, list[Condition]] = defaultdict(list)
+        self.events: list[ClusterEvent] = []
+        self.tried: set[Task] = set()
+        self.touched: set[str] = set()
+        """Jobs that this session changed."""
+        self.warnings: list[str] = []
+        self.rows: Index = np.empty(0, dtype=np.intp)
+        self.hooks = Dispatcher(())
+        self.plugins: dict[str, Plugin] = {}
+        self._on_commit = on_commit
+        self._held: list[Operation] = []
+        self._hidden: list[Task] = []
+        self._boards: dict[int, Board] = {}
+        self._positions: Index = np.empty(0, dtype=np.intp)
+        self._allowances: list[Allowance] = []
+        self._shuffle_nodes()
+
+    def use(self, tiers: Sequence[Sequence[tuple[Plugin, frozenset[str]]]]) -> None:
+        """Open the plugins and wire their hooks. Of several instances of one plugin the last one's hooks count."""
+        plugins = [plugin for tier in tiers for plugin, _ in tier]
+        self.plugins = {plugin.name: plugin for plugin in plugins}
+        for plugin in plugins:
+            plugin.session = self
+            plugin.nodes = self.nodes
+            plugin.open(self)
+        self.hooks = Dispatcher(
+            [[(self.plugins[plugin.name], switches) for plugin, switches in tier] for tier in tiers]
+        )
+        self._allowances = [_allowance(callback) for callback in self.hooks.callbacks("allocatable")]
+
+    # Questions to the plugins
+
+    def job_order(self, job: Job) -> tuple[Any, ...]:
+        return (*self.hooks.order("job_order", job), *job.order)
+
+    def queue_order(self, queue: Queue) -> tuple[Any, ...]:
+        return (*self.hooks.queue_order(queue), *queue.order)
+
+    def task_order(self, task: Task) -> tuple[Any, ...]:
+        return (*self.hooks.order("task_order", task), *task.order)
+
+    def sub_job_order(self, sub_job: SubJob) -> tuple[Any, ...]:
+        return (*self.hooks.order("sub_job_order", sub_job), sub_job.match_index, sub_job.key)
+
+    def job_valid(self, job: Job) -> Reason | None:
+        return self.hooks.first_failure("job_valid", job)
+
+    def job_ready(self, job: Job) -> bool:
+        return self.hooks.all("job_ready", job)
+
+    def job_pipelined(self, job: Job) -> bool:
+        return self.hooks.vote("job_pipelined", job)[0]
+
+    def sub_job_ready(self, sub_job: SubJob) -> bool:
+        if not sub_job.job.policies:
+            return self.job_ready(sub_job.job)
+        return self.hooks.all("sub_job_ready", sub_job)
+
+    def sub_job_pipelined(self, sub_job: SubJob) -> bool:
+        if not sub_job.job.policies:
+            return self.job_pipelined(sub_job.job)
+        return self.hooks.vote("sub_job_pipelined", sub_job)[0]
+
+    def missing_members(self, job: Job) -> int:
+        """At least so many more placements before the job can be ready."""
+        return self.hooks.largest("missing_members", job, default=1)
+
+    def job_starving(self, job: Job) -> bool:
+        return self.hooks.first_tier_all("job_starving", job)
+
+    def overused(self, queue: Queue) -> bool:
+        return self.hooks.any("overused", queue)
+
+    def allowance(self, queue: Queue, task: Task, wanted: int) -> int:
+        """How many replicas of `task`, up to `wanted`, the queue may take now."""
+        for allowance in self._allowances:
+            wanted = min(wanted, allowance(queue, task, wanted))
+            if wanted <= 0:
+                return 0
+        return wanted
+
+    def tell_allocated(self, tasks: Sequence[Task]) -> Reason | None:
+        """Tell the plugins; one that objects makes those that were told before take it back."""
+        told = []
+        for callback in self.hooks.callbacks("allocated"):
+            reason: Reason | None = callback(tasks)
+            told.append(callback)
+            if reason is not None:
+                for earlier in told:
+                    plugin: Plugin = earlier.__self__
+                    if overrides(plugin, "deallocated"):
+                        plugin.deallocated(tasks)
+                return reason
+        return None
+
+    # Nodes
+
+    def board(self, profile: Profile) -> Board:
+        board = self._boards.get(profile.id)
+        if board is None:
+            board = self._boards[profile.id] = Board(self, profile)
+        return board
+
+    def positions_of(self, rows: Index) -> Index:
+        """Where these rows stand in `rows`; rows that are not there are left out."""
+        positions = self._positions[rows]
+        return positions[positions >= 0]
+
+    def mask_of(self, rows: Index) -> Mask:
+        mask = np.zeros(len(self.rows), dtype=np.bool_)
+        mask[self.positions_of(rows)] = True
+        return mask
+
+    @property
+    def samples_nodes(self) -> bool:
+        return nodes_to_find(len(self.rows), self.options) < len(self.rows)
+
+    def first_feasible(self, feasible: Mask) -> Mask:
+        """Only as many feasible nodes as the options ask to find."""
+        enough = nodes_to_find(len(self.rows), self.options)
+        return feasible & (np.cumsum(feasible) <= enough)
+
+    def by_preference(self, feasible: Mask) -> Iterator[Mask]:
+        """Groups of nodes, the better one first: with soft sharding those of our own shard."""
+        if self.options.sharding_mode != SHARD_SOFT:
+            yield feasible
+            return
+        yield feasible & self.in_shard
+        yield feasible & ~self.in_shard
+
+    @property
+    def in_shard(self) -> Mask:
+        """By position, whether the node belongs to this scheduler's shard."""
+        own = self.options.shard_nodes
+        return np.fromiter((self.nodes.names[row] in own for row in self.rows), np.bool_, len(self.rows))
+
+    @property
+    def excludes_other_shards(self) -> bool:
+        return self.options.sharding_mode == SHARD_HARD
+
+    # Decisions
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def admit(self, job: Job) -> None:
+        """The job leaves Pending: its pods may be created and placed."""
+        job.phase = INQUEUE
+        self.touched.add(job.key)
+
+    def refuse(self, job: Job, reason: Reason) -> None:
+        """Remember why the job does not get on; the latest reason counts."""
+        self.reasons[job.key] = reason
+
+    def tell_pod_group(self, job: Job, reason: str, message: str) -> None:
+        """A Normal event on the job's PodGroup."""
+        self.events.append(ClusterEvent("PodGroup", job.key, "Normal", reason, message))
+
+    def decide(self, operations: Iterable[Operation]) -> None:
+        """Make a statement's operations final."""
+        binds: list[Bind] = []
+        evicts = False
+        for operation in operations:
+            if operation.kind is Kind.ALLOCATE:
+                self.cluster.restate(operation.tasks, Status.BINDING)
+                binds += [self._bind(task) for task in operation.tasks]
+            elif operation.kind is Kind.EVICT:
+                evicts = True
+                self._hidden += operation.tasks
+                for task in operation.tasks:
+                    self.cluster.evicting.add(task.uid)
+                    self.decisions.evictions.append(_eviction(task, operation.cause))
+                    self._touch(task)
+            else:
+                self._held.append(operation)
+        if evicts:
+            count = self.decisions.transactions.get(self.action, 0)
+            self.decisions.transactions[self.action] = count + 1
+        if binds:
+            self.decisions.committed += binds
+            if self._on_commit is not None:
+                self._on_commit(binds)
+
+    def hold(self, operations: Iterable[Operation]) -> None:
+        """Keep operations in force until the session closes, and no longer."""
+        self._held += operations
+
+    def bind_allocated(self, job: Job) -> None:
+        """The job has become ready: everything that was held for it is bound."""
+        own = [held for held in self._held if held.kind is Kind.ALLOCATE and held.tasks[0].job is job]
+        self._held = [held for held in self._held if held not in own]
+        self.decide(own)
+
+    def unhold(self, task: Task) -> bool:
+        """Give up what was held for a single pipelined task; False if nothing was."""
+        for number, operation in enumerate(self._held):
+            if operation.kind is Kind.PIPELINE and operation.tasks == (task,):
+                del self._held[number]
+                statement = self.statement()
+                statement.operations.append(operation)
+                statement.rollback()
+                return True
+        return False
+
+    def restore(self) -> None:
+        """Undo what was not committed and leave the cluster as the API will see it, decisions applied."""
+        for operation in reversed(self._held):
+            if operation.kind is Kind.EVICT:
+                self.cluster.restate(operation.tasks, operation.before)
+                for task in operation.tasks:
+                    self.cluster.hide(task, 1)
+            else:
+                self.cluster.vacate(operation.tasks)
+                for task in operation.tasks:
+                    task.evicted = False
+        self._held = []
+        for task in self._hidden:
+            self.cluster.hide(task, 1)
+        for task in self.tried:
+            task.trial = None
+        self.nodes.changes.trim()
+        self.nodes.object_changes.trim()
+
+    # Inside
+
+    def _bind(self, task: Task) -> Bind:
+        annotations: dict[str, str] = {}
+        for callback in self.hooks.callbacks("bind_annotations"):
+            annotations.update(callback(task))
+        task.trial = None
+        self._touch(task)
+        key = task.job.key if task.job else ""
+        self.decisions.binds[task.key] = task.node_name
+        self.decisions.bind_order.append((task.key, task.node_name))
+        return Bind(task.uid, task.namespace, task.name, task.node_name, key, annotations)
+
+    def _touch(self, task: Task) -> None:
+        if task.job is not None:
+            self.touched.add(task.job.key)
+
+    def _shuffle_nodes(self) -> None:
+        """Equal scores are decided by this order: seeded, so that a cycle can be repeated."""
+        rows = self.nodes.active
+        generator = np.random.default_rng(self.rng.getrandbits(64))
+        self.rows = generator.permutation(rows) if len(rows) else rows
+        self._positions = np.full(self.nodes.capacity, -1, dtype=np.intp)
+        self._positions[self.rows] = np.arange(len(self.rows), dtype=np.intp)
+
+
+def _allowance(allocatable: Callable[[Queue, Task], bool]) -> Allowance:
+    """The bulk form of a plugin's `allocatable`: its own `allowance`, or one task at a time."""
+    plugin: Plugin = allocatable.__self__  # type: ignore[attr-defined]
+    if overrides(plugin, "allowance"):
+        return plugin.allowance
+    return lambda queue, task, _wanted: 1 if allocatable(queue, task) else 0
+
+
+def _eviction(task: Task, cause: str) -> Eviction:
+    key = task.job.key if task.job else ""
+    return Eviction(task.uid, task.namespace, task.name, task.node_name, key, cause)

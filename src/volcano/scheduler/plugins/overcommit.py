@@ -1,0 +1,55 @@
+"""overcommit: admit jobs for somewhat more than the cluster has, and no further."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.resources import FloatVector, exceeding
+from volcano.scheduler.framework.plugin import Plugin, Vote
+from volcano.scheduler.framework.reasons import Reason, Stage
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.plugins.reservations import claim, minimum, without_gated
+
+DEFAULT_FACTOR = 1.2
+
+
+class Arguments(msgspec.Struct, frozen=True):
+    factor: float = msgspec.field(default=DEFAULT_FACTOR, name="overcommit-factor")
+
+
+class Overcommit(Plugin):
+    name = "overcommit"
+    Arguments = Arguments
+
+    def open(self, session: Session) -> None:
+        factor = self.arguments.factor
+        if factor < 1.0:
+            session.warnings.append(f"overcommit: factor {factor} is below 1, {DEFAULT_FACTOR} is used")
+            factor = DEFAULT_FACTOR
+        used = session.nodes.used.sum(axis=0, dtype=np.float64)
+        self.idle: FloatVector = session.total * factor - used
+        self.claimed: FloatVector = np.zeros_like(session.total)
+        for job in session.jobs.values():
+            amount = claim(session, job)
+            if amount is not None:
+                self.claimed += amount
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason:
+        if job.min_resources is None:
+            return Vote.PERMIT
+        wanted = minimum(self.session, job)
+        short = exceeding(wanted, self.claimed + wanted, self.idle)
+        if not short:
+            return Vote.PERMIT
+        names = [self.session.cluster.dimensions.names[dimension] for dimension in short]
+        text = f"resource in cluster is overused: overused {' '.join(names)}"
+        self.session.tell_pod_group(job, "Unschedulable", text)
+        first = short[0]
+        need = float(self.claimed[first] + wanted[first])
+        return Reason(Stage.ENQUEUE, "ClusterOverused", need, float(self.idle[first]), blocker=names[0], message=text)
+
+    def job_enqueued(self, job: Job) -> None:
+        if job.min_resources is not None:
+            self.claimed += without_gated(job, minimum(self.session, job))

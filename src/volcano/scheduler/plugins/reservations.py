@@ -1,0 +1,36 @@
+"""What admitted jobs will still claim: arithmetic that the plugins which admit jobs share.
+
+A job Inqueue claims its `minResources`; a Running one, what of them it does not hold yet.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING, Job
+from volcano.scheduler.cluster.resources import Vector
+from volcano.scheduler.framework.session import Session
+
+
+def minimum(session: Session, job: Job) -> Vector:
+    """`spec.minResources`, zero where the PodGroup does not say."""
+    return session.cluster.dimensions.from_amounts(job.min_resources or {})
+
+
+def claim(session: Session, job: Job) -> Vector | None:
+    """What the job, once admitted, will still take beyond what it holds; None if nothing is reserved for it."""
+    if job.min_resources is None:
+        return None
+    if job.phase == INQUEUE:
+        return without_gated(job, minimum(session, job))
+    if job.phase == RUNNING and job.tally.allocated >= job.min_available:
+        return without_gated(job, np.maximum(minimum(session, job) - job.allocated, 0))
+    return None
+
+
+def without_gated(job: Job, amount: Vector) -> Vector:
+    """`amount` less what gated pods ask for; pods that only wait for their queue are not gated in this sense."""
+    if not any(task.gates for task in job.pending.values()):
+        return amount
+    gated = [task.profile.request for task in job.pending.values() if task.gates and not task.waits_for_queue_only]
+    return np.maximum(amount - sum(gated), 0) if gated else amount
