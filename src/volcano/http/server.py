@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
+import errno
 from email.utils import formatdate
 from pathlib import Path
 from ssl import SSLContext
 
-from volcano.http.connection import Connection, Limits
+from volcano.http.connection import Connection
 from volcano.http.message import Handler
+from volcano.http.reading import Limits
 
-__all__ = ["Limits", "Server", "serve"]
+__all__ = ["Limits", "ListenError", "Server", "serve"]
 
-log = logging.getLogger(__name__)
+HANDSHAKE_SECONDS = 15.0
+
+
+class ListenError(OSError):
+    """The address cannot be listened on; the message says why and what to do."""
 
 
 class Server:
@@ -99,13 +104,30 @@ async def serve(
     """Listen on `host:port` (port 0: any free one) or on a Unix socket of mode 0600, and answer with `handler`."""
     loop = asyncio.get_running_loop()
     server = Server(handler, limits or Limits(), unix_path)
-    if unix_path is None:
-        listener = await loop.create_server(server.connection, host, port, ssl=ssl, backlog=1024)
-    else:
-        path = Path(unix_path)
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()  # noqa: ASYNC240 - before serving starts
-        listener = await loop.create_unix_server(server.connection, unix_path, ssl=ssl, backlog=1024)
-        path.chmod(0o600)  # noqa: ASYNC240
+    timeout = HANDSHAKE_SECONDS if ssl is not None else None
+    try:
+        if unix_path is None:
+            listener = await loop.create_server(
+                server.connection, host, port, ssl=ssl, backlog=1024, ssl_handshake_timeout=timeout
+            )
+        else:
+            path = Path(unix_path)
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()  # noqa: ASYNC240 - before serving starts
+            listener = await loop.create_unix_server(
+                server.connection, unix_path, ssl=ssl, backlog=1024, ssl_handshake_timeout=timeout
+            )
+            path.chmod(0o600)  # noqa: ASYNC240
+    except OSError as error:
+        raise listen_error(error, unix_path or f"{host}:{port}") from error
     server.start(listener)
     return server
+
+
+def listen_error(error: OSError, address: str) -> ListenError:
+    advice = {
+        errno.EADDRINUSE: ": another process uses it: stop that one or choose another port (0: any free one)",
+        errno.EACCES: ": ports below 1024 need privileges: choose a higher one",
+        errno.EADDRNOTAVAIL: ": this machine has no such address",
+    }.get(error.errno or 0, f": {error.strerror or error}")
+    return ListenError(error.errno, f"cannot listen on {address}{advice}")
