@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from tests.local.apiserver import wire
 
+from tests.local.apiserver import wire
 from volcano.local.apiserver.faults import DecodeError
 from volcano.local.apiserver.protobuf import decode_protobuf
 from volcano.local.apiserver.protobuf_table import SCALARS, fields_of, kinds, message_of
