@@ -12,23 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from volcano.api.resources import NAMESPACES
+from volcano.api.resources import NAMESPACES, PODS
 from volcano.http.message import Response
 from volcano.local.apiserver import status
+from volcano.local.apiserver.access import Authorizer
+from volcano.local.apiserver.accounts import TokenRequests
 from volcano.local.apiserver.admission import Admission
 from volcano.local.apiserver.authn import ANONYMOUS, Authenticator, unauthorized
 from volcano.local.apiserver.call import Call
 from volcano.local.apiserver.deletes import Deletes
 from volcano.local.apiserver.faults import PatchError
 from volcano.local.apiserver.journal import StorageError, StorageFull
+from volcano.local.apiserver.logs import Logs
+from volcano.local.apiserver.pod_actions import Bindings, Evictions
 from volcano.local.apiserver.reads import Reads, respond
 from volcano.local.apiserver.registry import Registry
+from volcano.local.apiserver.reviews import Reviews
 from volcano.local.apiserver.routing import Target, parse
+from volcano.local.apiserver.scale import Scales
 from volcano.local.apiserver.store import Store
 from volcano.local.apiserver.tokens import ServiceAccountTokens
 from volcano.local.apiserver.writes import Writes
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from volcano.http.message import Request
     from volcano.local.apiserver.certificates import Pki
 
@@ -76,6 +84,9 @@ class ApiServer:
         self._reads = Reads(store)
         self._writes = Writes(store, admission, WallClock())
         self._deletes = Deletes(self._writes, admission)
+        self._authorizer = Authorizer(store)
+        self._reviews = Reviews(self._authorizer, self._authenticator)
+        self._subresources = self._subresource_handlers()
         self._started = False
 
     @classmethod
@@ -122,6 +133,8 @@ class ApiServer:
         if target.namespace and not resource.namespaced:
             raise status.no_such_path()
         call = Call(request, resource, target.namespace, target.name, target.subresource, user)
+        if not user.is_master:
+            self._authorizer.check(call, _verb(request, target))
         if target.name:
             return await self._on_object(call)
         return await self._on_collection(call, target)
@@ -137,7 +150,11 @@ class ApiServer:
                 raise status.bad_request(
                     f"{resource.plural} are namespaced: POST to .../namespaces/NAME/{resource.plural}"
                 )
-            return await self._writes.create(call)
+            if resource.stored:
+                return await self._writes.create(call)
+            if resource.plural == "bindings":
+                return await self._bindings.create(call)
+            return await self._reviews.create(call)
         if method == "DELETE" and "deletecollection" in resource.verbs:
             return await self._deletes.delete_collection(call)
         raise status.method_not_allowed()
@@ -146,10 +163,11 @@ class ApiServer:
         method, resource = call.request.method, call.resource
         if resource.namespaced and call.namespace is None:
             raise status.no_such_path()
-        if call.subresource and resource.subresource(call.subresource) is None:
-            raise status.no_such_path()
-        if call.subresource not in ("", "status"):
-            raise status.no_such_path()
+        if call.subresource:
+            if resource.subresource(call.subresource) is None:
+                raise status.no_such_path()
+            if call.subresource != "status":
+                return await self._on_subresource(call)
         if method in ("GET", "HEAD"):
             return await self._reads.get(resource, call.namespace, call.name, call.request)
         if method == "PUT":
@@ -159,6 +177,28 @@ class ApiServer:
         if method == "DELETE" and not call.subresource:
             return await self._deletes.delete(call)
         raise status.method_not_allowed()
+
+    async def _on_subresource(self, call: Call) -> Response:
+        handlers = self._subresources.get((call.resource.qualified, call.subresource)) or self._subresources.get(
+            ("", call.subresource)
+        )
+        handler = (handlers or {}).get(call.request.method)
+        if handler is None:
+            raise status.method_not_allowed()
+        return await handler(call)
+
+    def _subresource_handlers(self) -> dict[tuple[str, str], dict[str, Callable[[Call], Awaitable[Response]]]]:
+        pods = self.registry.get(PODS)
+        self._bindings = Bindings(self._writes, pods)
+        scale = Scales(self._writes).handle
+        return {
+            ("pods", "binding"): {"POST": self._bindings.create},
+            ("pods", "eviction"): {"POST": Evictions(self._writes, self._deletes).create},
+            ("pods", "log"): {"GET": Logs(self._writes, self._pki).get},
+            ("namespaces", "finalize"): {"PUT": self._writes.finalize_namespace},
+            ("serviceaccounts", "token"): {"POST": TokenRequests(self._writes, self._accounts).create},
+            ("", "scale"): {"GET": scale, "PUT": scale, "PATCH": scale},
+        }
 
     def _check_host(self, request: Request) -> None:
         """Browsers that were lured here by a name of someone else's are sent away."""
@@ -186,6 +226,18 @@ class ApiServer:
             if self.store.latest("namespaces", name) is None:
                 self._writes.seed(resource, {"metadata": {"name": name}})
         await self.store.settled()
+
+
+def _verb(request: Request, target: Target) -> str:
+    """The Kubernetes verb of a request, as authorization and metrics name it."""
+    method = request.method
+    if method in ("GET", "HEAD"):
+        if target.watch or (request.query and request.param("watch") in ("true", "1")):
+            return "watch"
+        return "get" if target.name else "list"
+    if method == "DELETE" and not target.name:
+        return "deletecollection"
+    return {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method, method.lower())
 
 
 def _failure(error: PatchError) -> Response:

@@ -25,8 +25,9 @@ _PROPAGATION = {"Orphan": "orphan", "Foreground": "foregroundDeletion", "Backgro
 class DeleteOptions:
     """What the body or the query of a delete asks for."""
 
-    def __init__(self, call: Call) -> None:
-        body = bodies.read_optional(call.request)
+    def __init__(self, call: Call, body: JsonObject | None = None) -> None:
+        if body is None:
+            body = bodies.read_optional(call.request)
         param = call.request.param
         self.grace_seconds = _integer("gracePeriodSeconds", body.get("gracePeriodSeconds", param("gracePeriodSeconds")))
         policy = body.get("propagationPolicy") or param("propagationPolicy")

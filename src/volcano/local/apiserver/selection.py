@@ -70,3 +70,21 @@ def _scalars(section: JsonObject) -> JsonObject:
 
 def _whole(document: JsonObject) -> JsonObject:
     return document
+
+
+def selector_matches(selector: JsonObject | None, labels: dict[str, str]) -> bool:
+    """A LabelSelector document (matchLabels, matchExpressions) against labels; none matches nothing, empty all."""
+    if selector is None:
+        return False
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(_expression_holds(item, labels) for item in selector.get("matchExpressions") or ())
+
+
+def _expression_holds(expression: JsonObject, labels: dict[str, str]) -> bool:
+    key, operator, values = expression.get("key", ""), expression.get("operator"), expression.get("values") or ()
+    if operator == "In":
+        return labels.get(key) in values
+    if operator == "NotIn":
+        return labels.get(key) not in values
+    return (key in labels) == (operator == "Exists")

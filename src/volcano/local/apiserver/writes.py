@@ -170,6 +170,15 @@ class Writes:
         await self.store.settled(stored.revision)
         return stored.body
 
+    async def finalize_namespace(self, call: Call) -> Response:
+        """PUT namespaces/NAME/finalize: the one way to change spec.finalizers."""
+        document = bodies.read_document(call.request)
+        entry = self.existing(call)
+        _check_preconditions(call, entry, document["metadata"])
+        new = entry.document()
+        new.setdefault("spec", {})["finalizers"] = (document.get("spec") or {}).get("finalizers") or []
+        return self._answer(call, 200, await self.store_update(call.resource, entry, new))
+
     def existing(self, call: Call) -> Entry:
         entry = self.store.latest(call.resource.storage, self._key(call))
         if entry is None:
