@@ -106,4 +106,6 @@ def _hint(problem: str) -> str:
         return f"use one of {', '.join(EVENTS)}"
     if "policy action" in problem:
         return f"use one of {', '.join(ACTIONS)}"
+    if "duplicate" in problem:
+        return "keep one policy, so that it is clear what happens"
     return ""
