@@ -37,7 +37,7 @@ DEFINITIONS = {
             },
         }
     },
-    "Port": {"properties": {"containerPort": {"type": "integer"}, "protocol": {"type": "string"}}},
+    "Port": {"properties": {"containerPort": {"type": "integer"}, "protocol": {"type": "string", "default": "TCP"}}},
     "Selector": {"type": "object", "x-kubernetes-map-type": "atomic"},
     "Spec": {
         "properties": {

@@ -79,8 +79,9 @@ def update_managed_fields(
     *,
     now: str,
     subresource: str = "",
+    ignored: Collection[str] = (),
 ) -> JsonObject:
-    """`new` with ownership brought up to date after an ordinary write.
+    """`new` with ownership brought up to date after an ordinary write; `ignored` as for an apply.
 
     Objects that nobody has ever applied carry no ownership: their writes cost one look-up. The first apply gives
     all that is there to the manager "before-first-apply", as Kubernetes does for objects of unknown history.
@@ -93,7 +94,10 @@ def update_managed_fields(
     if sent is not None and all(not entry for entry in sent) and sent:
         return _without_managers(new)
     managers = Managers.of(new) if sent else Managers.of(old)
-    changed, removed = fieldsets.compare(_bare(old), _bare(new), shape)
+    before, after = (
+        {key: value for key, value in _bare(document).items() if key not in ignored} for document in (old, new)
+    )
+    changed, removed = fieldsets.compare(before, after, shape)
     changed, removed = (fieldsets.difference(fields, _IDENTITY) for fields in (changed, removed))
     if changed or removed:
         me = ManagerKey(manager, UPDATE, str(new.get("apiVersion", "")), subresource)

@@ -8,10 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from volcano.local.apiserver import bodies, status
+from volcano.local.apiserver.apply import apply_patch, update_managed_fields
 from volcano.local.apiserver.patch import json_patch, merge_patch
+from volcano.local.apiserver.shapes import shape_of
+from volcano.local.apiserver.strategic import strategic_patch
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.call import Call
+    from volcano.local.apiserver.shapes import Shape
 
 JsonObject = dict[str, Any]
 
@@ -51,9 +55,45 @@ class MergePatch:
         return changed
 
 
+class StrategicPatch:
+    creates = False
+
+    def __init__(self, patch: JsonObject, shape: Shape) -> None:
+        self._patch = patch
+        self._shape = shape
+
+    def apply(self, document: JsonObject | None, now: str) -> JsonObject:
+        changed: JsonObject = strategic_patch(document, self._patch, self._shape)
+        return changed
+
+
+class ApplyPatch:
+    creates = True
+
+    def __init__(self, call: Call, applied: JsonObject) -> None:
+        self._call = call
+        self._applied = applied
+        self._force = call.request.param("force") in ("true", "1")
+
+    def apply(self, document: JsonObject | None, now: str) -> JsonObject:
+        call = self._call
+        return apply_patch(
+            document,
+            self._applied,
+            call.field_manager,
+            shape_of(call.resource),
+            force=self._force,
+            now=now,
+            subresource=call.subresource,
+            ignored=_not_written(call),
+        )
+
+
 def read(call: Call) -> Patch:
     """The patch in the body of a request."""
     kind, body = bodies.media_type(call.request), call.request.body
+    if kind == APPLY_PATCH:
+        return ApplyPatch(call, _configuration(call, bodies.read_yaml(body)))
     if kind == JSON_PATCH:
         return JsonPatch(bodies.read_json(body))
     if kind == MERGE_PATCH:
@@ -61,7 +101,10 @@ def read(call: Call) -> Patch:
         if not isinstance(patch, dict):
             raise status.bad_request("a merge patch is an object with the fields to change")
         return MergePatch(patch)
-    raise status.unsupported_media_type(kind, (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH))
+    if kind == STRATEGIC_PATCH and not call.resource.custom:
+        return StrategicPatch(bodies.read_json(body), shape_of(call.resource))
+    kinds = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+    raise status.unsupported_media_type(kind, kinds if call.resource.custom else (*kinds, STRATEGIC_PATCH))
 
 
 def track(call: Call, old: JsonObject, new: JsonObject, now: str) -> None:
@@ -70,9 +113,37 @@ def track(call: Call, old: JsonObject, new: JsonObject, now: str) -> None:
     Objects that nobody ever applied carry no managedFields; the first apply takes what it finds as
     "before-first-apply", as Kubernetes does with objects from before it knew about managers.
     """
-    del call, now
-    tracked = old["metadata"].get("managedFields")
-    if tracked:
-        new["metadata"]["managedFields"] = tracked
-    else:
+    if not old["metadata"].get("managedFields"):
         new["metadata"].pop("managedFields", None)
+        return
+    tracked = update_managed_fields(
+        old,
+        new,
+        call.manager,
+        shape_of(call.resource),
+        now=now,
+        subresource=call.subresource,
+        ignored=_not_written(call),
+    )
+    new["metadata"] = tracked["metadata"]
+
+
+def _configuration(call: Call, applied: Any) -> JsonObject:
+    """The object that somebody applies, which must be the one that the URL names."""
+    if not isinstance(applied, dict) or not isinstance(applied.setdefault("metadata", {}), dict):
+        raise status.bad_request("an applied configuration is an object with apiVersion, kind and metadata")
+    for key, wanted in (("apiVersion", call.resource.api_version), ("kind", call.resource.kind)):
+        if applied.get(key) != wanted:
+            raise status.bad_request(f"the applied configuration has {key} {applied.get(key)!r}, the URL {wanted!r}")
+    if applied["metadata"].setdefault("name", call.name) != call.name:
+        raise status.bad_request(
+            f"the applied configuration is of {applied['metadata']['name']!r}, the URL names {call.name!r}"
+        )
+    return applied
+
+
+def _not_written(call: Call) -> tuple[str, ...]:
+    """Top-level fields that the call's endpoint leaves alone."""
+    if call.subresource == "status":
+        return ("spec", "data")
+    return ("status",) if call.resource.has_status else ()

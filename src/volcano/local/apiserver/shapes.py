@@ -5,18 +5,20 @@ strategic.py and apply.py walk objects along these shapes. Built-in kinds and CR
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
+
+from volcano.api import builtin_schemas, crds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from volcano.api.meta import JsonObject
+    from volcano.local.apiserver.registry import ResourceInfo
 
-__all__ = ["Shape", "Shapes"]
+__all__ = ["Shape", "Shapes", "shape_of"]
 
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-# Kubernetes' published schemas leave out the one default that is part of list keys (ports by number and protocol).
-_KEY_DEFAULTS = {"protocol": "TCP"}
 # Free-form fields whose content belongs to one manager as a whole.
 _WHOLE_VALUES = frozenset({"FieldsV1", "RawExtension", "JSON", "Quantity", "IntOrString", "Time", "MicroTime"})
 
@@ -73,8 +75,7 @@ class Shape:
 
     def _defaults_of_keys(self) -> dict[str, Any]:
         properties = self.items._schema.get("properties") or {}
-        defaults = {key: (properties.get(key) or {}).get("default") for key in self.keys}
-        return {key: _KEY_DEFAULTS.get(key) if value is None else value for key, value in defaults.items()}
+        return {key: (properties.get(key) or {}).get("default") for key in self.keys}
 
 
 class Shapes:
@@ -107,6 +108,22 @@ class Shapes:
             overlay = {**definition, **{key: value for key, value in schema.items() if key.startswith("x-kubernetes")}}
             known = self._named[name, rules] = Shape(self, definition, overlay, whole=whole)
         return known
+
+
+@lru_cache(maxsize=256)
+def shape_of(resource: ResourceInfo) -> Shape:
+    """How objects of a served resource are merged."""
+    if resource.definition:
+        return _kubernetes().root((resource.definition.get("schema") or {}).get("openAPIV3Schema") or {})
+    if resource.custom:
+        return _kubernetes().root(crds.referring_schema(resource.resource))
+    name = builtin_schemas.definition_name(resource.group, resource.version, resource.kind)
+    return _kubernetes().root({"$ref": name})
+
+
+@cache
+def _kubernetes() -> Shapes:
+    return Shapes(builtin_schemas.load())
 
 
 def _list_type(strategy: str, merge_key: str) -> str:

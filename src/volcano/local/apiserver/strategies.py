@@ -42,7 +42,8 @@ class Strategy:
     def prepare_status_update(self, new: JsonObject, old: JsonObject) -> None:
         """Everything but the status stays."""
         if self.resource.custom:
-            new["metadata"] = dict(old["metadata"])
+            managers = new["metadata"].get("managedFields")
+            new["metadata"] = {**old["metadata"], **({"managedFields": managers} if managers else {})}
         for section in set(new) | set(old):
             if section not in ("metadata", "status"):
                 _copy_section(new, old, section)
