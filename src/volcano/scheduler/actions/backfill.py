@@ -18,9 +18,9 @@ class Backfill(Action):
     def execute(self, session: Session) -> None:
         waiting: defaultdict[str, list[Job]] = defaultdict(list)
         for job in session.jobs.values():
-            if (job.tally.best_effort_pending or job.tally.waiting) and not job.is_pending:
-                if session.job_valid(job) is None:
-                    waiting[job.queue_name].append(job)
+            open_tasks = job.tally.best_effort_pending or job.tally.waiting
+            if open_tasks and not job.is_pending and session.job_valid(job) is None:
+                waiting[job.queue_name].append(job)
         for queue in sorted((session.queues[name] for name in waiting), key=session.queue_order):
             for job in sorted(waiting[queue.name], key=session.job_order):
                 for task in sorted(self._tasks(session, job), key=session.task_order):

@@ -1,1 +1,1 @@
-"""The state of the world, as arrays: nodes, tasks, profiles, jobs, queues (ring 2, changed between cycles by `ingest`)."""
+"""The state of the world, as arrays: nodes, tasks, profiles, jobs, queues; `ingest` changes it between cycles."""

@@ -40,7 +40,7 @@ class Ingest:
         }
 
     def apply(self, event: str, plural: str, source: Any) -> None:
-        """One event about an object of the resource with this plural name; kinds we do not model are kept as they are."""
+        """One event about an object of the resource of this plural name; kinds that we do not model are just kept."""
         handler = self._handlers.get(plural)
         if handler is not None:
             handler(event, source)

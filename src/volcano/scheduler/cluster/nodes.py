@@ -206,7 +206,8 @@ class NodeTable:
 
     def total(self) -> NDArray[np.float64]:
         """All that the cluster offers. A float: a sum of absurd quantities must not overflow."""
-        return self.allocatable.sum(axis=0, dtype=np.float64)
+        total: NDArray[np.float64] = self.allocatable.sum(axis=0, dtype=np.float64)
+        return total
 
     def _taint_code(self, taints: tuple[Taint, ...]) -> int:
         code = self._taint_codes.get(taints)
@@ -249,8 +250,9 @@ class NodeTable:
 class Rows:
     """Some rows of the node table, as node hooks see them.
 
-    `extra[i]` replicas of the very profile in question are assumed on row i on top of what is there: bulk placement asks
-    for the verdict and the score of the next replica this way. Hooks that read amounts through this view get it for free.
+    `extra[i]` replicas of the very profile in question are assumed on row i on top of what is there: bulk placement
+    asks for the verdict and the score of the next replica this way. Hooks that read amounts through this view get it
+    for free.
     """
 
     __slots__ = ("_nodes", "_pipelined", "_profile", "extra", "index")
@@ -274,10 +276,10 @@ class Rows:
         return len(self.index)
 
     def allocatable(self, dimension: int) -> Column:
-        return self._nodes.allocatable[self.index, dimension]
+        return _column(self._nodes.allocatable, self.index, dimension)
 
     def reported(self, dimension: int) -> Column:
-        return self._nodes.reported[self.index, dimension]
+        return _column(self._nodes.reported, self.index, dimension)
 
     def idle(self, dimension: int) -> Column:
         return self._assume(self._nodes.idle, dimension, 0 if self._pipelined else -1)
@@ -289,7 +291,7 @@ class Rows:
         return self._assume(self._nodes.pipelined, dimension, 1 if self._pipelined else 0)
 
     def releasing(self, dimension: int) -> Column:
-        return self._nodes.releasing[self.index, dimension]
+        return _column(self._nodes.releasing, self.index, dimension)
 
     def future_idle(self, dimension: int) -> Column:
         return self.idle(dimension) + self.releasing(dimension) - self.pipelined(dimension)
@@ -299,18 +301,23 @@ class Rows:
 
     def nonzero(self, dimension: int) -> Column:
         """Requested milli-CPU or bytes with the scorers' minimum per container."""
-        column = self._nodes.nonzero[self.index, dimension]
+        column = _column(self._nodes.nonzero, self.index, dimension)
         if self.extra is None or self._profile is None:
             return column
         each = self._profile.milli_cpu_scored if dimension == CPU else self._profile.memory_scored
         return column + self.extra * each
 
     def pod_count(self) -> Column:
-        column = self._nodes.pod_count[self.index]
+        column: Column = self._nodes.pod_count[self.index]
         return column if self.extra is None else column + self.extra
 
     def _assume(self, columns: Vector, dimension: int, sign: int) -> Column:
-        column: Column = columns[self.index, dimension]
+        column = _column(columns, self.index, dimension)
         if self.extra is None or self._profile is None or sign == 0:
             return column
         return column + self.extra * (sign * int(self._profile.request[dimension]))
+
+
+def _column(amounts: Vector, index: Index, dimension: int) -> Column:
+    column: Column = amounts[index, dimension]
+    return column

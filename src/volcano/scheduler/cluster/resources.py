@@ -1,6 +1,6 @@
 """Resource arithmetic: names are interned as dimensions, amounts are exact int64 vectors.
 
-Nodes, profiles, jobs and queues keep such vectors; shares and water levels (plugins) are float vectors of the same shape.
+Nodes, profiles, jobs and queues keep such vectors; shares and water levels (plugins) are float vectors of that shape.
 """
 
 from __future__ import annotations

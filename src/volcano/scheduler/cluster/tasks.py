@@ -1,6 +1,6 @@
 """A task is a pod as the scheduler sees it: its status, where it is, and the profile that decides where it may go.
 
-Neighbours: profiles.py (what its request is), jobs.py (the counters that its status feeds), cluster.py (who changes it).
+Neighbours: profiles.py (what it asks for), jobs.py (the counters that its status feeds), cluster.py (who changes it).
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import msgspec
-
 from volcano.scheduler.framework.plugin import NoArguments
 
 if TYPE_CHECKING:
@@ -14,10 +12,10 @@ if TYPE_CHECKING:
 
 class Action:
     name: ClassVar[str] = ""
-    Arguments: ClassVar[type[msgspec.Struct]] = NoArguments
+    Arguments: ClassVar[type[Any]] = NoArguments
 
     def __init__(self, arguments: Any = None) -> None:
-        self.arguments = arguments if arguments is not None else self.Arguments()
+        self.arguments: Any = arguments if arguments is not None else self.Arguments()
 
     def execute(self, session: Session) -> None:
         raise NotImplementedError

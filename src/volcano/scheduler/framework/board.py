@@ -1,6 +1,6 @@
 """The board of one profile: every node's verdict and score for it, kept right row by row as placements change nodes.
 
-`placement.py` reads it to choose nodes. A board lives for one session; plugins fill it through `filter` and score terms.
+`placement.py` reads it to choose nodes. It lives for one session; plugins fill it through `filter` and score terms.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Board:
         return total
 
     def _room(self, rows: Rows) -> tuple[Column, Column]:
-        """How many replicas fit, now and later. CPU and memory refuse on an over-committed node even if not requested."""
+        """How many replicas fit, now and later. An over-committed node refuses even who asks for no CPU or memory."""
         idle_room = np.full(len(rows), PLENTY, dtype=np.int64)
         future_room = idle_room.copy()
         request = self.profile.request

@@ -102,9 +102,9 @@ class Dispatcher:
     def victims(self, hook: str, claimant: Any, candidates: Sequence[Task]) -> list[Task]:
         """Tasks that every plugin of the deciding tier gives up.
 
-        A plugin that abstains (None) is passed over; one that gives up nobody ends its tier, and the next tier is asked.
-        Upstream lets an intersection that has become empty be filled anew by the next plugin of the tier; we do not:
-        a task protected by two plugins stays protected.
+        A plugin that abstains (None) is passed over; one that gives up nobody ends its tier, and the next one is
+        asked. Upstream lets an intersection that has become empty be filled anew by the next plugin of the tier; we do
+        not: a task protected by two plugins stays protected.
         """
         for tier in self._tiers[hook]:
             victims: list[Task] | None = None

@@ -1,4 +1,4 @@
-"""Every extension point: its method name on `Plugin`, how answers of several plugins combine, and which switch gates it.
+"""Every extension point: its method on `Plugin`, how the answers of several plugins combine, which switch gates it.
 
 `plugin.py` documents the methods; `dispatch.py` implements the folds; conf files set the switches per plugin entry.
 """

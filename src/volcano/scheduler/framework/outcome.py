@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from volcano.api.scheduling import UNSCHEDULABLE
 from volcano.scheduler.cluster.jobs import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
 from volcano.scheduler.cluster.queues import ROOT, Queue
+from volcano.scheduler.cluster.resources import Vector
 from volcano.scheduler.cluster.tasks import Status
 from volcano.scheduler.framework.decisions import (
     ClusterEvent,
@@ -122,7 +123,7 @@ def _nearly_placed(trial: tuple[Status, str] | None) -> bool:
     return trial is not None and trial[0] in (Status.ALLOCATED, Status.PIPELINED)
 
 
-def _with_children(session: Session, queue: Queue):  # type: ignore[no-untyped-def]
+def _with_children(session: Session, queue: Queue) -> Vector:
     total = queue.allocated
     if ROOT not in session.queues:
         return total

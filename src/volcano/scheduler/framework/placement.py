@@ -1,12 +1,13 @@
 """Choosing nodes for identical replicas, many at a time, with the outcome of choosing them one by one.
 
-The rule. Each replica goes to the feasible node with the highest score; between equal scores to the node that comes first
-in the session's seeded shuffle. Nodes with idle room come before nodes that only will have room (the task is then pipelined
-there). After each placement only the chosen node's verdict, room and score change, by the contract of `ScoreTerm`;
-profiles that change other nodes' scores (`couples_nodes`) are placed one at a time.
+The rule. Each replica goes to the feasible node with the highest score; between equal scores to the node that comes
+first in the session's seeded shuffle. Nodes with idle room come before nodes that only will have room (the task is then
+pipelined there). After each placement only the chosen node's verdict, room and score change, by the contract of
+`ScoreTerm`; profiles that change other nodes' scores (`couples_nodes`) are placed one at a time.
 
 So the sequence of choices is a merge: every node has a list of scores, for its first, second, third … replica, and the
-next replica takes the best head of all lists. The lists are computed in blocks, by asking the hooks about `extra` replicas.
+next replica takes the best head of all lists. The lists are computed in blocks, by asking the hooks about `extra`
+replicas.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class _Merge:
         self.extremes = board.extremes(feasible)
         candidates = np.flatnonzero(feasible)
         best = candidates[np.argsort(-scores[candidates], kind="stable")[:wanted]]
-        """No more nodes than replicas can be chosen, and only the best: a node's first replica decides when it enters."""
+        """No more nodes than replicas can be chosen, and only the best: their first replica decides when they enter."""
         self.heads = [(-float(scores[position]), int(position), 0) for position in best]
         self.room = {int(position): int(room[position]) for position in best}
         self.ladder: dict[int, list[float | None]] = {}

@@ -65,14 +65,14 @@ class Plugin:
     """Hook methods get live objects: read them, never change them."""
 
     name: ClassVar[str] = ""
-    Arguments: ClassVar[type[msgspec.Struct]] = NoArguments
+    Arguments: ClassVar[type[Any]] = NoArguments
     """The typed arguments; `msgspec.field(name="binpack.weight")` gives the spelling in the conf file."""
 
     session: Session
     nodes: NodeTable
 
     def __init__(self, arguments: Any = None, switches: Mapping[str, bool] | None = None) -> None:
-        self.arguments = arguments if arguments is not None else self.Arguments()
+        self.arguments: Any = arguments if arguments is not None else self.Arguments()
         self.switches = switches or {}
 
     # Life
@@ -223,3 +223,9 @@ def overrides(plugin: Plugin, method: str) -> bool:
     if method == "score_terms" and getattr(type(plugin), "score", None) is not Plugin.score:
         return True
     return getattr(type(plugin), method) is not getattr(Plugin, method)
+
+
+def owner(callback: Callable[..., Any]) -> Plugin:
+    """The plugin that a hook callback belongs to."""
+    plugin: Plugin = callback.__self__  # type: ignore[attr-defined]
+    return plugin

@@ -82,13 +82,14 @@ def _classes_in(path: Path) -> list[type[Any]]:
     ]
 
 
-def _load(point: importlib.metadata.EntryPoint, base: type[Any]) -> type[Any]:
+def _load(point: importlib.metadata.EntryPoint, base: type[Any]) -> Any:
     try:
-        loaded = point.load()
+        loaded: Any = point.load()
     except Exception as problem:
         raise RegistryError(f"entry point {point.name!r} ({point.value}) cannot be loaded: {problem}") from problem
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         raise RegistryError(f"entry point {point.name!r} ({point.value}) is not a subclass of {base.__name__}")
-    if not loaded.name:
-        loaded.name = point.name
-    return loaded
+    found: Any = loaded
+    if not found.name:
+        found.name = point.name
+    return found

@@ -22,7 +22,7 @@ from volcano.scheduler.framework.board import Board
 from volcano.scheduler.framework.decisions import Bind, ClusterEvent, Condition, Decisions, Eviction
 from volcano.scheduler.framework.dispatch import Dispatcher
 from volcano.scheduler.framework.options import SHARD_HARD, SHARD_SOFT, Options, nodes_to_find
-from volcano.scheduler.framework.plugin import Plugin, overrides
+from volcano.scheduler.framework.plugin import Plugin, overrides, owner
 from volcano.scheduler.framework.reasons import FitError, Reason, Refusals
 from volcano.scheduler.framework.statement import Kind, Operation, Statement
 
@@ -148,13 +148,12 @@ class Session:
 
     def tell_allocated(self, tasks: Sequence[Task]) -> Reason | None:
         """Tell the plugins; one that objects makes those that were told before take it back."""
-        told = []
+        told: list[Plugin] = []
         for callback in self.hooks.callbacks("allocated"):
             reason: Reason | None = callback(tasks)
-            told.append(callback)
+            told.append(owner(callback))
             if reason is not None:
-                for earlier in told:
-                    plugin: Plugin = earlier.__self__
+                for plugin in told:
                     if overrides(plugin, "deallocated"):
                         plugin.deallocated(tasks)
                 return reason
@@ -316,7 +315,7 @@ class Session:
 
 def _allowance(allocatable: Callable[[Queue, Task], bool]) -> Allowance:
     """The bulk form of a plugin's `allocatable`: its own `allowance`, or one task at a time."""
-    plugin: Plugin = allocatable.__self__  # type: ignore[attr-defined]
+    plugin = owner(allocatable)
     if overrides(plugin, "allowance"):
         return plugin.allowance
     return lambda queue, task, _wanted: 1 if allocatable(queue, task) else 0

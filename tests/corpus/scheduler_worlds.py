@@ -1,0 +1,136 @@
+"""Recorded scheduling scenarios as worlds: objects into a cluster, options as they were in force, one cycle, outcome."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from tests.corpus.loader import Record
+from volcano.api import resources as api
+from volcano.api.resource import Resource
+from volcano.scheduler import engine
+from volcano.scheduler.cluster.cluster import Cluster
+from volcano.scheduler.cluster.ingest import ADDED, Ingest
+from volcano.scheduler.framework import registry as registries
+from volcano.scheduler.framework.conf import Conf, PluginOption
+from volcano.scheduler.framework.decisions import Decisions
+from volcano.scheduler.framework.options import Options
+from volcano.scheduler.framework.session import Session
+
+KINDS: tuple[Resource[Any], ...] = (
+    api.PRIORITY_CLASSES,
+    api.QUEUES,
+    api.PODGROUPS,
+    api.NODES,
+    api.STORAGE_CLASSES,
+    api.PERSISTENT_VOLUMES,
+    api.PERSISTENT_VOLUME_CLAIMS,
+    api.RESOURCE_QUOTAS,
+    api.PODS,
+)
+REGISTRY = registries.built_in()
+
+
+def missing(record: Record) -> str:
+    """What the record needs and the product does not have (yet); empty if it can be run."""
+    plugins = {option.name for option in conf_of(record).plugins} - set(REGISTRY.plugins)
+    actions = set(record["conf"]["actions"]) - set(REGISTRY.actions)
+    if plugins or actions:
+        return f"needs {', '.join(sorted(plugins | actions))}"
+    objects = record["objects"]
+    if objects.get("hypernodeSets") or objects.get("hypernodes"):
+        return "needs hypernodes"
+    if objects.get("resourceclaims"):
+        return "needs resource claims"
+    if record.get("shard"):
+        return "needs sharding"
+    return ""
+
+
+def conf_of(record: Record) -> Conf:
+    """The record's own switches: what is left out is off."""
+    conf = record["conf"]
+    absent = set(conf.get("absentPlugins") or ())
+    tiers = tuple(
+        tuple(_option(entry) for entry in tier["plugins"] if entry["name"] not in absent) for tier in conf["tiers"]
+    )
+    configurations = {entry["name"]: entry.get("arguments") or {} for entry in conf.get("configurations") or ()}
+    return Conf(tuple(conf["actions"]), tiers, configurations)
+
+
+def _option(entry: dict[str, Any]) -> PluginOption:
+    switches = frozenset(key for key, value in entry.items() if key.startswith("enable") and value is True)
+    return PluginOption(entry["name"], switches, entry.get("arguments") or {})
+
+
+def cluster_of(record: Record) -> Cluster:
+    server = record["context"].get("serverOptions") or {}
+    cluster = Cluster(default_queue=server.get("defaultQueue") or "default")
+    ingest = Ingest(cluster)
+    for kind in KINDS:
+        if kind is api.PRIORITY_CLASSES and not server.get("enablePriorityClass", True):
+            continue
+        for manifest in record["objects"].get(kind.plural) or ():
+            ingest.apply(ADDED, kind.plural, msgspec.convert(manifest, kind.type))
+    return cluster
+
+
+def options_of(record: Record) -> Options:
+    server = record["context"].get("serverOptions") or {}
+    return Options(
+        default_queue=server.get("defaultQueue") or "default",
+        feature_gates=record["context"].get("featureGates") or {},
+        full_report=True,
+    )
+
+
+def now_of(record: Record) -> float:
+    clock = record["context"].get("clock")
+    if not clock:
+        return 1.7e9
+    return datetime.datetime.fromisoformat(clock.replace("Z", "+00:00")).timestamp()
+
+
+def run(record: Record) -> Decisions:
+    return engine.cycle(
+        cluster_of(record), conf_of(record), options_of(record), now_of(record), random.Random(1), registry=REGISTRY
+    )
+
+
+def open_session(record: Record) -> Session:
+    return engine.open_session(
+        cluster_of(record), conf_of(record), options_of(record), now_of(record), random.Random(1), REGISTRY
+    )
+
+
+def differences(record: Record, decisions: Decisions) -> list[str]:
+    """In what the decisions fall short of the record's assertions."""
+    expect = record["expect"]
+    found = []
+    if expect.get("minimalBindCheck"):
+        if len(decisions.binds) != expect["bindCount"]:
+            found.append(f"{len(decisions.binds)} binds, {expect['bindCount']} expected: {decisions.binds}")
+    elif decisions.binds != expect["binds"]:
+        found.append(f"binds {decisions.binds}, expected {expect['binds']}")
+    evicted = Counter(eviction.key for eviction in decisions.evictions)
+    if "CheckAll" in record["checkedBy"] and evicted != Counter(expect["evicted"]):
+        found.append(f"evicted {sorted(evicted)}, expected {sorted(expect['evicted'])}")
+    for job, nodes in (expect.get("pipelined") or {}).items():
+        on = {state.node for state in decisions.tasks.values() if state.job == job and state.status == "Pipelined"}
+        if not on or not on <= set(nodes):
+            found.append(f"{job} pipelined on {sorted(on)}, expected some of {nodes}")
+    for job, phase in (expect.get("podgroupPhases") or {}).items():
+        if decisions.podgroups[job].phase != phase:
+            found.append(f"{job} is {decisions.podgroups[job].phase}, expected {phase}")
+    for job, statuses in (expect.get("taskStatusCounts") or {}).items():
+        counts = Counter(state.status for state in decisions.tasks.values() if state.job == job)
+        found += [
+            f"{job} has {counts[status]} tasks {status}, expected {count}"
+            for status, count in statuses.items()
+            if counts[status] != count
+        ]
+    return found
