@@ -18,6 +18,7 @@ from volcano.api.meta import JsonObject
 from volcano.api.resources import ALL_KUBERNETES, ALL_VOLCANO, Resource
 from volcano.api.scheduling import Queue
 from volcano.webhooks.rules import AdmissionRequest, AdmissionResponse, Cause, Settings, mutate, validate as judge
+from volcano.webhooks.rules.decode import MalformedObject, decoded
 from volcano.webhooks.rules.documents import mapping, text
 from volcano.webhooks.rules.names import subdomain
 from volcano.webhooks.rules.queue_lookup import missing_queue_hint
@@ -26,6 +27,10 @@ from volcano.webhooks.suggestions import fields_at, suggestion
 
 RESOURCES: Final = {(resource.api_version, resource.kind): resource for resource in (*ALL_KUBERNETES, *ALL_VOLCANO)}
 WRONG_TYPE: Final = "FieldValueTypeInvalid"
+
+
+class UnusableObject(ValueError):
+    """An object that is said to exist already cannot be one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,10 @@ def validate(
     """Judge `documents` one after the other, as if each was sent to a cluster that holds `existing`."""
     cluster = _Cluster(settings or Settings(), namespace)
     for document in existing:
-        cluster.store(cluster.placed(document))
+        try:
+            cluster.add(document)
+        except MalformedObject as malformed:
+            raise UnusableObject(f"{text(document, 'kind')} {_name(document)!r}: {malformed}") from malformed
     return [cluster.admit(document) for document in documents]
 
 
@@ -88,6 +96,14 @@ class _Cluster:
             self.store(result.object)
         return result
 
+    def add(self, given: JsonObject) -> None:
+        """An object that is there from the start: with the defaults it got when it was created."""
+        document = self.placed(given)
+        resource = RESOURCES.get((text(document, "apiVersion"), text(document, "kind")))
+        if resource is not None and (compiled := self._schema(resource)):
+            compiled.clean(document)
+        self.store(document)
+
     def placed(self, document: JsonObject) -> JsonObject:
         """A copy, in the namespace it would be created in."""
         document = copy.deepcopy(document)
@@ -102,7 +118,7 @@ class _Cluster:
         metadata = mapping(document, "metadata")
         match text(document, "kind"):
             case "Queue":
-                self.world.put_queue(msgspec.convert(document, Queue))
+                self.world.put_queue(decoded(document, Queue))
             case "Namespace":
                 self.world.put_namespace(text(metadata, "name"), mapping(metadata, "annotations"))
 
