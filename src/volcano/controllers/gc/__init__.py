@@ -1,0 +1,1 @@
+"""The garbage collector: removes jobs whose time to live after finishing is over."""

@@ -1,0 +1,1 @@
+"""The podgroup controller: gives pods that come without a group one of their own, shared with their siblings."""
