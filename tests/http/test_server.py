@@ -1,59 +1,39 @@
-"""The server on the wire: keep-alive, order, limits, streams, bad input."""
+"""The server on the wire: keep-alive, order, limits, timeouts, closing."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator
+import zlib
+from pathlib import Path
 
 import msgspec
+import pytest
 
-from volcano.http.client import Endpoint, HttpClient
+from tests.http.conftest import Run, echo, exchange
+from volcano.http.client import ConnectFailed, Endpoint, HttpClient
 from volcano.http.message import Request, Response
-from volcano.http.server import Limits, serve
+from volcano.http.reading import Limits
+from volcano.http.server import ListenError, serve
+
+GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
-async def echo(request: Request) -> Response:
-    document = {
-        "method": request.method,
-        "path": request.path,
-        "query": request.query,
-        "body": request.body.decode("latin-1"),
-        "headers": request.headers,
-    }
-    return Response(200, {"content-type": "application/json"}, msgspec.json.encode(document))
-
-
-async def exchange(port: int, *parts: bytes, pause: float = 0.0) -> bytes:
-    """Send raw bytes, close the sending side, and read everything the server answers."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    for part in parts:
-        writer.write(part)
-        await writer.drain()
-        await asyncio.sleep(pause)
-    with contextlib.suppress(OSError):
-        writer.write_eof()
-    answer = await asyncio.wait_for(reader.read(), 5)
-    writer.close()
-    return answer
-
-
-def test_a_client_gets_its_request_echoed_over_one_connection() -> None:
+def test_a_client_gets_its_request_echoed_over_one_connection(run: Run) -> None:
     async def main() -> None:
         async with await serve(echo) as server:
             client = HttpClient(Endpoint(port=server.port))
             for _ in range(3):
-                response = await client.request("POST", "/a%20b?x=1&y=a%2Bb", body=b"hello")
+                response = await client.request("POST", "/a%20b?x=1&y=a%2Bb&z", body=b"hello")
                 seen = msgspec.json.decode(response.content)
                 assert (seen["method"], seen["path"], seen["body"]) == ("POST", "/a b", "hello")
-                assert seen["query"] == [["x", "1"], ["y", "a+b"]]
+                assert seen["query"] == [["x", "1"], ["y", "a+b"], ["z", ""]]
             assert len(server.connections) == 1
             await client.close()
 
-    asyncio.run(main())
+    run(main())
 
 
-def test_pipelined_requests_are_answered_in_order() -> None:
+def test_pipelined_requests_are_answered_in_order(run: Run) -> None:
     async def slow_first(request: Request) -> Response:
         if request.path == "/0":
             await asyncio.sleep(0.05)
@@ -66,32 +46,10 @@ def test_pipelined_requests_are_answered_in_order() -> None:
             bodies = [part.rpartition(b"\r\n\r\n")[2] for part in answer.split(b"HTTP/1.1 200 OK")[1:]]
             assert bodies == [b"/%d" % number for number in range(100)]
 
-    asyncio.run(main())
+    run(main())
 
 
-def test_a_stream_arrives_chunk_by_chunk() -> None:
-    async def ticks() -> AsyncIterator[bytes]:
-        for number in range(3):
-            yield b"%d\n" % number
-            await asyncio.sleep(0.01)
-
-    async def handler(request: Request) -> Response:
-        return Response(200, {}, ticks())
-
-    async def main() -> None:
-        async with await serve(handler) as server:
-            client = HttpClient(Endpoint(port=server.port))
-            async with client.stream("GET", "/") as response:
-                assert response.status == 200
-                chunks = [chunk async for chunk in response]
-            assert chunks == [b"0\n", b"1\n", b"2\n"]
-            assert (await client.request("GET", "/")).content == b"0\n1\n2\n"
-            await client.close()
-
-    asyncio.run(main())
-
-
-def test_oversized_heads_and_bodies_are_refused() -> None:
+def test_oversized_heads_and_bodies_are_refused(run: Run) -> None:
     async def main() -> None:
         limits = Limits(head_bytes=1000, body_bytes=1000)
         async with await serve(echo, limits=limits) as server:
@@ -107,4 +65,205 @@ def test_oversized_heads_and_bodies_are_refused() -> None:
             )
             assert (await exchange(server.port, chunked)).startswith(b"HTTP/1.1 413 ")
 
-    asyncio.run(main())
+    run(main())
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\nabc",
+        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: x\r\nbad header: 1\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_malformed_requests_are_refused_after_the_good_ones_are_answered(run: Run, raw: bytes) -> None:
+    async def main() -> None:
+        async with await serve(echo) as server:
+            answer = await exchange(server.port, GET + raw)
+            first, second = answer.split(b"HTTP/1.1 ")[1:]
+            assert (first[:3], second[:3]) == (b"200", b"400")
+            assert b"connection: close" in second
+
+    run(main())
+
+
+def test_expect_continue_is_granted_or_refused_before_the_body(run: Run) -> None:
+    async def main() -> None:
+        async with await serve(echo, limits=Limits(body_bytes=100)) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            head = b"POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: %d\r\n\r\n"
+            writer.write(head % 2)
+            assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+            writer.write(b"ok")
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+            writer.close()
+            assert (await exchange(server.port, head % 1000)).startswith(b"HTTP/1.1 413 ")
+
+    run(main())
+
+
+def test_head_has_the_length_and_no_body(run: Run) -> None:
+    async def main() -> None:
+        async with await serve(echo) as server:
+            answer = await exchange(server.port, b"HEAD / HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert b"content-length: " in answer
+            assert answer.endswith(b"\r\n\r\n")
+            client = HttpClient(Endpoint(port=server.port))
+            assert (await client.request("HEAD", "/")).content == b""
+            await client.close()
+
+    run(main())
+
+
+def test_old_clients_are_answered_and_closed(run: Run) -> None:
+    async def main() -> None:
+        async with await serve(echo) as server:
+            answer = await exchange(server.port, b"GET / HTTP/1.0\r\n\r\n", half_close=False)
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert b"connection: close" in answer
+
+    run(main())
+
+
+def test_large_answers_are_compressed_when_asked(run: Run) -> None:
+    body = b"x" * 200_000
+
+    async def large(request: Request) -> Response:
+        return Response(200, {}, body)
+
+    async def main() -> None:
+        async with await serve(large) as server:
+            client = HttpClient(Endpoint(port=server.port))
+            response = await client.request("GET", "/", headers={"accept-encoding": "gzip"})
+            assert response.content == body
+            answer = await exchange(server.port, b"GET / HTTP/1.1\r\nhost: x\r\naccept-encoding: gzip\r\n\r\n")
+            head, _, compressed = answer.partition(b"\r\n\r\n")
+            assert b"content-encoding: gzip" in head
+            assert zlib.decompress(compressed, wbits=31) == body
+            assert (await exchange(server.port, GET)).endswith(body)
+            await client.close()
+
+    run(main())
+
+
+def test_a_failing_handler_is_an_internal_error_and_no_end(run: Run) -> None:
+    async def fails(request: Request) -> Response:
+        raise ZeroDivisionError
+
+    async def main() -> None:
+        async with await serve(fails) as server:
+            answer = await exchange(server.port, GET * 2)
+            assert answer.count(b"HTTP/1.1 500 ") == 2
+
+    run(main())
+
+
+def test_line_breaks_in_header_values_cannot_forge_headers(run: Run) -> None:
+    async def careless(request: Request) -> Response:
+        return Response(200, {"warning": "a\r\nset-cookie: b"}, b"")
+
+    async def main() -> None:
+        async with await serve(careless) as server:
+            assert b"\r\nset-cookie" not in await exchange(server.port, GET)
+
+    run(main())
+
+
+def test_dawdling_and_idle_connections_are_closed(run: Run) -> None:
+    async def main() -> None:
+        limits = Limits(head_seconds=0.1, body_seconds=0.1, idle_seconds=0.1)
+        async with await serve(echo, limits=limits) as server:
+            for raw in (b"", b"GET / HTTP/1.1\r\nhost:", b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n"):
+                assert await exchange(server.port, raw, half_close=False) == b""
+            assert (await exchange(server.port, GET, half_close=False)).startswith(b"HTTP/1.1 200 ")
+
+    run(main())
+
+
+def test_closing_finishes_what_is_asked_and_drops_the_idle(run: Run) -> None:
+    started = asyncio.Event()
+
+    async def slow(request: Request) -> Response:
+        started.set()
+        await asyncio.sleep(0.1)
+        return Response(200, {}, b"done")
+
+    async def main() -> None:
+        server = await serve(slow)
+        client = HttpClient(Endpoint(port=server.port))
+        _, idle = await asyncio.open_connection("127.0.0.1", server.port)
+        asking = asyncio.create_task(client.request("GET", "/"))
+        await started.wait()
+        await server.close(5)
+        response = await asking
+        assert (response.content, response.headers["connection"]) == (b"done", "close")
+        assert not server.connections
+        idle.close()
+        with pytest.raises(ConnectFailed):
+            await client.request("GET", "/")
+
+    run(main())
+
+
+def test_a_unix_socket_is_private(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "api.sock"
+
+    async def whoami(request: Request) -> Response:
+        return Response(200, {}, str(request.peer.unix).encode())
+
+    async def main() -> None:
+        async with await serve(whoami, unix_path=str(path)):
+            assert path.stat().st_mode & 0o777 == 0o600
+            client = HttpClient(Endpoint(unix_path=str(path)))
+            assert (await client.request("GET", "/")).content == b"True"
+            await client.close()
+        assert not path.exists()
+
+    run(main())
+
+
+def test_a_port_in_use_is_told_plainly(run: Run) -> None:
+    async def main() -> None:
+        async with await serve(echo) as server:
+            with pytest.raises(ListenError, match=rf"cannot listen on 127\.0\.0\.1:{server.port}: another process"):
+                await serve(echo, port=server.port)
+
+    run(main())
+
+
+def test_an_upgrade_hands_the_connection_over(run: Run) -> None:
+    class Shout(asyncio.Protocol):
+        def __init__(self, transport: asyncio.Transport, first: bytes) -> None:
+            self.transport = transport
+            if first:
+                self.data_received(first)
+
+        def data_received(self, data: bytes) -> None:
+            self.transport.write(data.upper())
+
+    async def handler(request: Request) -> Response:
+        if request.headers.get("upgrade") == "shout":
+            return Response(101, {"upgrade": "shout", "connection": "Upgrade"}, upgrade=Shout)
+        return Response(200, {}, b"no")
+
+    async def main() -> None:
+        async with await serve(handler) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: shout\r\n\r\nearly ")
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+            writer.write(b"late")
+            assert await reader.readexactly(10) == b"EARLY LATE"
+            writer.close()
+            ignored = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"
+            answer = await exchange(server.port, ignored, half_close=False)
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert answer.endswith(b"no")
+
+    run(main())
