@@ -44,8 +44,9 @@ class Authorizer:
             return
         what = f"{resource.plural}/{call.subresource}" if call.subresource else resource.plural
         where = f' in the namespace "{call.namespace}"' if call.namespace else " at the cluster scope"
+        subject = f'{resource.qualified} "{call.name}"' if call.name else resource.qualified
         message = (
-            f'{resource.qualified}{f" {call.name!r}" if call.name else ""} is forbidden: User "{call.user.name}" cannot '
+            f'{subject} is forbidden: User "{call.user.name}" cannot '
             f'{verb} resource "{what}" in API group "{resource.group}"{where}'
         )
         raise StatusError(403, "Forbidden", message, details={"name": call.name, "kind": resource.plural})

@@ -23,6 +23,7 @@ from volcano.local.apiserver.call import Call
 from volcano.local.apiserver.deletes import Deletes
 from volcano.local.apiserver.faults import PatchError
 from volcano.local.apiserver.journal import StorageError, StorageFull
+from volcano.local.apiserver.kinds import Kinds
 from volcano.local.apiserver.logs import Logs
 from volcano.local.apiserver.pod_actions import Bindings, Evictions
 from volcano.local.apiserver.reads import Reads, respond
@@ -80,9 +81,10 @@ class ApiServer:
         self._authenticator = authenticator or Authenticator({}, self._accounts)
         self._hosts = hosts
         self._pki = pki
-        admission = Admission(store)
+        admission = Admission.standard(store)
+        kinds = Kinds()
         self._reads = Reads(store)
-        self._writes = Writes(store, admission, WallClock())
+        self._writes = Writes(store, admission, kinds, WallClock())
         self._deletes = Deletes(self._writes, admission)
         self._authorizer = Authorizer(store)
         self._reviews = Reviews(self._authorizer, self._authenticator)

@@ -70,6 +70,13 @@ class Call:
                     raise _invalid_option("fieldValidation", value, "Ignore, Warn, Strict")
                 self.field_validation = value
 
+    def warning_headers(self) -> dict[str, str] | None:
+        """What clients show their users beside the answer."""
+        if not self.warnings:
+            return None
+        texts = (text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for text in self.warnings)
+        return {"warning": ", ".join(f'299 - "{text}"' for text in dict.fromkeys(texts))}
+
     @property
     def manager(self) -> str:
         """The field manager: as given, else the program's name in User-Agent."""

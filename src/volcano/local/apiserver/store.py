@@ -97,12 +97,13 @@ class Listener(Protocol):
 class Collection:
     """All objects of one resource, sorted by key ("namespace/name" or "name"), and their recent history."""
 
-    __slots__ = ("entries", "floor", "listeners", "log", "name")
+    __slots__ = ("changes", "entries", "floor", "listeners", "log", "name")
 
     def __init__(self, name: str, floor: int) -> None:
         self.name = name
         self.entries: SortedDict[str, Entry] = SortedDict()
         self.log: deque[Event] = deque()
+        self.changes = 0  # how often the newest state changed, undoing included
         self.floor = floor  # watches and lists can start at this revision, not before
         self.listeners: list[Listener] = []
 
@@ -271,6 +272,7 @@ class Store:
 
     def _record(self, collection: Collection, event: Event, body: bytes | None) -> None:
         self.revision = event.revision
+        collection.changes += 1
         collection.log.append(event)
         batch = self._gathering
         row = event.entry.row
@@ -314,6 +316,7 @@ class Store:
         gathered, self._gathering = self._gathering, Batch()
         for collection, event in reversed(failed.events + gathered.events):
             collection.log.pop()
+            collection.changes += 1
             key = event.entry.key
             if event.previous is None:
                 del collection.entries[key]

@@ -39,10 +39,12 @@ class ServiceAccountTokens:
         self._verified: dict[str, JsonObject] = {}
 
     def issue(
-        self, namespace: str, name: str, uid: str, seconds: int, audiences: list[str], pod: JsonObject | None
+        self, namespace: str, account: JsonObject, seconds: int, audiences: list[str], pod: JsonObject | None
     ) -> str:
+        """A token for `account` (name and uid), good for `seconds`, and only while `pod` exists."""
         now = int(self._clock())
-        private: JsonObject = {"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}}
+        name = account["name"]
+        private: JsonObject = {"namespace": namespace, "serviceaccount": account}
         if pod:
             private["pod"] = pod
         claims = {

@@ -14,6 +14,7 @@ from volcano.http.message import Response
 from volcano.local.apiserver import bodies, metadata, patching, status
 from volcano.local.apiserver.admission import Attributes
 from volcano.local.apiserver.encodings import choose
+from volcano.local.apiserver.kinds import written_json
 from volcano.local.apiserver.reads import respond
 from volcano.local.apiserver.store import Stale
 from volcano.local.apiserver.strategies import Strategy, strategy_of
@@ -21,6 +22,7 @@ from volcano.local.apiserver.strategies import Strategy, strategy_of
 if TYPE_CHECKING:
     from volcano.local.apiserver.admission import Admission
     from volcano.local.apiserver.call import Call
+    from volcano.local.apiserver.kinds import Kinds
     from volcano.local.apiserver.registry import ResourceInfo
     from volcano.local.apiserver.store import Entry, Store
 
@@ -42,8 +44,9 @@ class Clock(Protocol):
 class Writes:
     """The write side of every stored resource."""
 
-    def __init__(self, store: Store, admission: Admission, clock: Clock) -> None:
+    def __init__(self, store: Store, admission: Admission, kinds: Kinds, clock: Clock) -> None:
         self.store = store
+        self.kinds = kinds
         self.clock = clock
         self._admission = admission
         self._strategies: dict[ResourceInfo, Strategy] = {}
@@ -59,11 +62,12 @@ class Writes:
     async def create(self, call: Call) -> Response:
         call.read_options()
         document = bodies.read_document(call.request)
+        _check_identity(call, document)
+        self.kinds.clean(call, document, written=written_json(call))
         return self._answer(call, 201, await self.create_document(call, document))
 
     async def create_document(self, call: Call, document: JsonObject) -> bytes:
         """Store a new object and return its bytes once it is durable."""
-        _check_identity(call, document)
         meta = document["metadata"]
         base = "" if meta.get("name") else meta.get("generateName") or ""
         for attempt in range(NAME_ATTEMPTS):
@@ -75,6 +79,8 @@ class Writes:
             if not base or attempt + 1 == NAME_ATTEMPTS:
                 raise status.already_exists(call.resource, call.name)
         strategy = self.strategy(call.resource)
+        if not call.resource.custom:
+            self.kinds.check_types(call, document)
         strategy.default(document)
         document = await self._admit(call, "CREATE", document, None, strategy)
         meta = document["metadata"]
@@ -108,6 +114,7 @@ class Writes:
         _check_identity(call, document)
         entry = self.existing(call)
         _check_body_name(call, document)
+        self.kinds.clean(call, document, written=written_json(call))
         return self._answer(call, 200, await self.replace(call, entry, document))
 
     async def patch(self, call: Call) -> Response:
@@ -119,9 +126,12 @@ class Writes:
                 if not patch.creates:
                     raise status.not_found(call.resource, call.name)
                 document = patch.apply(None, self.clock.timestamp())
+                _check_patched(call, document)
+                self.kinds.clean(call, document)
                 return self._answer(call, 201, await self.create_document(call, document))
             document = patch.apply(entry.document(), self.clock.timestamp())
             _check_patched(call, document)
+            self.kinds.clean(call, document)
             pinned = document["metadata"].get("resourceVersion") != str(entry.revision)
             try:
                 return self._answer(call, 200, await self.replace(call, entry, document, tracked=patch.creates))
@@ -138,6 +148,8 @@ class Writes:
         _check_preconditions(call, entry, meta)
         metadata.restore_system_fields(meta, old_meta)
         meta.pop("resourceVersion", None)
+        if not resource.custom:
+            self.kinds.check_types(call, new)
         if call.subresource == "status":
             strategy.prepare_status_update(new, old)
         else:
@@ -199,6 +211,8 @@ class Writes:
         else:
             strategy.prepare_update(new, old)
             causes = metadata.immutable_causes(new["metadata"], old["metadata"]) or strategy.validate_update(new, old)
+        if call.resource.custom:
+            causes += self.kinds.check(call.resource, new)
         if causes:
             raise status.invalid(call.resource, call.name, causes)
         await self._admission.validate(attributes)
@@ -208,7 +222,8 @@ class Writes:
         return call.resource.key(call.namespace, call.name)
 
     def _answer(self, call: Call, code: int, body: bytes) -> Response:
-        return respond(code, choose(call.resource, call.request.headers.get("accept", "")).single(body))
+        encoding = choose(call.resource, call.request.headers.get("accept", ""))
+        return respond(code, encoding.single(body), call.warning_headers())
 
 
 def _check_identity(call: Call, document: JsonObject) -> None:

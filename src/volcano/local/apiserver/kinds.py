@@ -1,0 +1,107 @@
+"""The schema of every kind: pruning, defaults and types, unknown and repeated fields, merge rules for patches.
+
+The schemas themselves come from `volcano.api` and from CustomResourceDefinitions; they are compiled when first needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from volcano.api import builtin_schemas, crds, schema
+from volcano.local.apiserver import bodies, status
+
+if TYPE_CHECKING:
+    from volcano.local.apiserver.call import Call
+    from volcano.local.apiserver.faults import Cause
+    from volcano.local.apiserver.registry import ResourceInfo
+    from volcano.local.apiserver.shapes import Shape, Shapes
+
+JsonObject = dict[str, Any]
+
+
+class Kinds:
+    """Compiled schemas and shapes, by resource."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[ResourceInfo, schema.Compiled | None] = {}
+        self._shapes: dict[ResourceInfo, Shape] = {}
+        self._shape_maker: Shapes | None = None
+
+    def clean(self, call: Call, document: JsonObject, *, written: bytes = b"") -> None:
+        """Prune and default `document`; complain about unknown fields, and about repeated ones in `written`."""
+        compiled = self._of(call.resource)
+        unknown = compiled.clean(document) if compiled is not None else []
+        if call.field_validation == "Ignore":
+            return
+        repeated = schema.duplicate_fields(written) if written else []
+        if not unknown and not repeated:
+            return
+        if call.field_validation == "Strict":
+            kind = call.resource.kind
+            message = schema.strict_message(unknown, repeated)
+            raise status.bad_request(
+                f'{kind} in version "{call.resource.version}" cannot be handled as a {kind}: {message}'
+            )
+        call.warnings += [f'unknown field "{path}"' for path in unknown]
+        call.warnings += [f'duplicate field "{path}"' for path in repeated]
+
+    def check(self, resource: ResourceInfo, document: JsonObject) -> list[Cause]:
+        """What of a cleaned document is not as the schema wants it."""
+        compiled = self._of(resource)
+        found = compiled.validate(document) if compiled is not None else ()
+        return [status.cause(error.path, error.body, error.reason) for error in found]
+
+    def check_types(self, call: Call, document: JsonObject) -> None:
+        """Refuse a built-in object that Kubernetes' own decoder could not read."""
+        causes = self.check(call.resource, document)
+        if causes:
+            kind, first = call.resource.kind, causes[0]
+            raise status.StatusError(
+                400,
+                "BadRequest",
+                f'{kind} in version "{call.resource.version}" cannot be handled as a {kind}: '
+                f"{first['field']}: {first['message']}",
+                causes,
+            )
+
+    def shape(self, resource: ResourceInfo) -> Shape:
+        """How objects of this kind are merged by strategic patches and server-side apply."""
+        found = self._shapes.get(resource)
+        if found is None:
+            if self._shape_maker is None:
+                from volcano.local.apiserver.shapes import Shapes
+
+                self._shape_maker = Shapes(builtin_schemas.load())
+            found = self._shapes[resource] = self._shape_maker.root(_schema_of(resource))
+        return found
+
+    def _of(self, resource: ResourceInfo) -> schema.Compiled | None:
+        try:
+            return self._compiled[resource]
+        except KeyError:
+            compiled = self._compiled[resource] = _compile(resource)
+            return compiled
+
+
+def written_json(call: Call) -> bytes:
+    """The request's body if repeated fields can be found in it."""
+    return call.request.body if bodies.media_type(call.request) == bodies.JSON else b""
+
+
+def _compile(resource: ResourceInfo) -> schema.Compiled | None:
+    definitions = builtin_schemas.load()
+    if resource.definition:
+        return schema.compile(_schema_of(resource), definitions.__getitem__)
+    if resource.custom:
+        return crds.compile_resource(resource.resource, definitions)
+    return builtin_schemas.compile_kind(definitions, resource.group, resource.version, resource.kind)
+
+
+def _schema_of(resource: ResourceInfo) -> JsonObject:
+    if resource.definition:
+        found: JsonObject = (resource.definition.get("schema") or {}).get("openAPIV3Schema") or {}
+        return found
+    if resource.custom:
+        return crds.referring_schema(resource.resource)
+    name = builtin_schemas.definition_name(resource.group, resource.version, resource.kind)
+    return builtin_schemas.load().get(name, {})
