@@ -1,4 +1,4 @@
-"""The schema of every kind: pruning, defaults and types, unknown and repeated fields, merge rules for patches.
+"""The schema of every kind: pruning, defaults and types, unknown and repeated fields.
 
 The schemas themselves come from `volcano.api` and from CustomResourceDefinitions; they are compiled when first needed.
 """
@@ -14,18 +14,15 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.faults import Cause
     from volcano.local.apiserver.registry import ResourceInfo
-    from volcano.local.apiserver.shapes import Shape, Shapes
 
 JsonObject = dict[str, Any]
 
 
 class Kinds:
-    """Compiled schemas and shapes, by resource."""
+    """Compiled schemas, by resource."""
 
     def __init__(self) -> None:
         self._compiled: dict[ResourceInfo, schema.Compiled | None] = {}
-        self._shapes: dict[ResourceInfo, Shape] = {}
-        self._shape_maker: Shapes | None = None
 
     def clean(self, call: Call, document: JsonObject, *, written: bytes = b"") -> None:
         """Prune and default `document`; complain about unknown fields, and about repeated ones in `written`."""
@@ -64,17 +61,6 @@ class Kinds:
                 causes,
             )
 
-    def shape(self, resource: ResourceInfo) -> Shape:
-        """How objects of this kind are merged by strategic patches and server-side apply."""
-        found = self._shapes.get(resource)
-        if found is None:
-            if self._shape_maker is None:
-                from volcano.local.apiserver.shapes import Shapes
-
-                self._shape_maker = Shapes(builtin_schemas.load())
-            found = self._shapes[resource] = self._shape_maker.root(_schema_of(resource))
-        return found
-
     def _of(self, resource: ResourceInfo) -> schema.Compiled | None:
         try:
             return self._compiled[resource]
@@ -91,17 +77,8 @@ def written_json(call: Call) -> bytes:
 def _compile(resource: ResourceInfo) -> schema.Compiled | None:
     definitions = builtin_schemas.load()
     if resource.definition:
-        return schema.compile(_schema_of(resource), definitions.__getitem__)
+        structure = (resource.definition.get("schema") or {}).get("openAPIV3Schema") or {}
+        return schema.compile(structure, definitions.__getitem__)
     if resource.custom:
         return crds.compile_resource(resource.resource, definitions)
     return builtin_schemas.compile_kind(definitions, resource.group, resource.version, resource.kind)
-
-
-def _schema_of(resource: ResourceInfo) -> JsonObject:
-    if resource.definition:
-        found: JsonObject = (resource.definition.get("schema") or {}).get("openAPIV3Schema") or {}
-        return found
-    if resource.custom:
-        return crds.referring_schema(resource.resource)
-    name = builtin_schemas.definition_name(resource.group, resource.version, resource.kind)
-    return builtin_schemas.load().get(name, {})
