@@ -47,16 +47,15 @@ def place_problems(queue: Queue, world: World, settings: Settings) -> Iterator[C
     if parent == name:
         yield Cause("spec.parent", f"queue {name} cannot use itself as parent", "name another queue, or root")
         return
-    depth = 1
-    missing = ""
-    for ancestor, found in _ancestors(queue, world):
-        depth += 1
-        if found is None:
-            missing = ancestor
-            break
-        if depth > settings.max_queue_depth:
-            break
-    if missing:
+    above = list(_ancestors(queue, world))
+    topmost = above[-1][1]
+    if topmost is not None and topmost.spec.parent == name:
+        hint = f"{parent} is below {name}: name a queue that is not"
+        yield Cause("spec.parent", f"queue {name} cannot use itself as parent", hint)
+        return
+    depth = 1 + len(above)
+    missing = above[-1][0]
+    if topmost is None and depth <= settings.max_queue_depth + 1:
         message = f"failed to get parent queue {missing} of queue {name}: {queue_not_found(missing)}"
         yield Cause("spec.parent", message, missing_queue_hint(missing))
         return
@@ -64,8 +63,8 @@ def place_problems(queue: Queue, world: World, settings: Settings) -> Iterator[C
         message = f"queue {name} exceeds the maximum allowed depth of {settings.max_queue_depth}"
         yield Cause("spec.parent", message, "attach the queue further up, or start the webhooks with --max-queue-depth")
         return
-    above = world.queue(parent)
-    if above and not world.child_queues(parent) and (pods := allocated_pods(above)):
+    holder = world.queue(parent)
+    if holder and not world.child_queues(parent) and (pods := allocated_pods(holder)):
         message = f"queue {parent} cannot be the parent queue of queue {name} because it has allocated Pods: {pods}"
         yield Cause("spec.parent", message, "wait until the parent's pods ended: jobs run in leaf queues only")
 
