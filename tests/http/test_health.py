@@ -1,0 +1,107 @@
+"""Health probes and metrics, as Kubernetes and Prometheus read them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from volcano.http.health import HealthApp, parse_address, serve_health
+from volcano.http.message import Request, Response, parse_target
+from volcano.http.metrics import Registry
+
+
+def get(app: HealthApp, target: str, method: str = "GET") -> Response:
+    path, query = parse_target(target)
+    response: Response = asyncio.run(app(Request(method, path, query)))  # type: ignore[arg-type]
+    return response
+
+
+def test_probes_pass_and_fail_by_their_checks() -> None:
+    problem: list[str] = []
+    app = HealthApp(alive={"loop": lambda: None}, ready={"synced": lambda: problem[0] if problem else None})
+    assert (get(app, "/healthz").content, get(app, "/readyz").content) == (b"ok", b"ok")
+    problem.append("pods are not listed yet")
+    assert get(app, "/healthz").status == 200
+    answer = get(app, "/readyz")
+    assert answer.status == 500
+    assert b"[+]ping ok\n[+]loop ok\n[-]synced failed: pods are not listed yet\nreadyz check failed" in answer.content
+    assert get(app, "/readyz?exclude=synced").status == 200
+    assert get(app, "/readyz/loop?verbose").content == b"[+]loop ok\nreadyz check passed\n"
+    assert get(app, "/healthz/nothing").status == 404
+    assert get(app, "/healthz", "POST").status == 405
+
+
+def test_a_check_may_be_asynchronous_and_may_raise() -> None:
+    async def slow() -> str | None:
+        await asyncio.sleep(0)
+        return "slow"
+
+    def broken() -> str | None:
+        raise ZeroDivisionError("by zero")
+
+    answer = get(HealthApp(alive={"slow": slow, "broken": broken}), "/livez")
+    assert b"[-]slow failed: slow\n[-]broken failed: ZeroDivisionError: by zero" in answer.content
+
+
+def test_metrics_are_rendered_in_the_text_format() -> None:
+    registry = Registry("volcano_")
+    registry.counter("cycles_total", "Cycles.").inc()
+    gauges = registry.gauges("queue_share", "Share\nof a queue.", "queue_name")
+    gauges.labels('a"b').set(0.25)
+    gauges.labels("gone").set(1)
+    gauges.remove("gone")
+    histogram = registry.histogram("latency_seconds", "Latency.", buckets=(0.1, 1, 10))
+    for value in (0.1, 0.5, 100):
+        histogram.observe(value)
+    live = registry.gauge("live", "Set at scrape time.")
+    registry.before_scrape(lambda: live.set(3))
+    assert get(HealthApp(registry), "/metrics").content.decode() == (
+        "# HELP volcano_cycles_total Cycles.\n"
+        "# TYPE volcano_cycles_total counter\n"
+        "volcano_cycles_total 1\n"
+        "# HELP volcano_latency_seconds Latency.\n"
+        "# TYPE volcano_latency_seconds histogram\n"
+        'volcano_latency_seconds_bucket{le="0.1"} 1\n'
+        'volcano_latency_seconds_bucket{le="1"} 2\n'
+        'volcano_latency_seconds_bucket{le="10"} 2\n'
+        'volcano_latency_seconds_bucket{le="+Inf"} 3\n'
+        "volcano_latency_seconds_sum 100.6\n"
+        "volcano_latency_seconds_count 3\n"
+        "# HELP volcano_live Set at scrape time.\n"
+        "# TYPE volcano_live gauge\n"
+        "volcano_live 3\n"
+        "# HELP volcano_queue_share Share\\nof a queue.\n"
+        "# TYPE volcano_queue_share gauge\n"
+        'volcano_queue_share{queue_name="a\\"b"} 0.25\n'
+    )
+
+
+def test_metrics_refuse_what_cannot_be() -> None:
+    registry = Registry()
+    counter = registry.counter("a", "A.")
+    with pytest.raises(ValueError, match="registered twice"):
+        registry.gauge("a", "A.")
+    with pytest.raises(ValueError, match="cannot go down"):
+        counter.inc(-1)
+    with pytest.raises(ValueError, match="expected the labels x, y"):
+        registry.counters("b", "B.", "x", "y").labels("1")
+
+
+@pytest.mark.parametrize(
+    ("address", "parsed"),
+    [(":8080", ("0.0.0.0", 8080)), ("127.0.0.1:0", ("127.0.0.1", 0)), ("[::1]:80", ("::1", 80))],
+)
+def test_addresses_of_flags(address: str, parsed: tuple[str, int]) -> None:
+    assert parse_address(address) == parsed
+
+
+@pytest.mark.parametrize("address", ["8080", "host", "host:port", "host:70000"])
+def test_addresses_that_are_none(address: str) -> None:
+    with pytest.raises(ValueError, match="is not an address"):
+        parse_address(address)
+
+
+def test_an_unsuitable_address_is_told_plainly() -> None:
+    with pytest.raises(OSError, match=r"cannot listen on 203\.0\.113\.1:0: this machine has no such address"):
+        asyncio.run(serve_health(HealthApp(), "203.0.113.1:0"))  # type: ignore[arg-type]

@@ -1,0 +1,121 @@
+"""TLS: verified servers, client certificates that name their bearer, and certificates replaced while serving."""
+
+from __future__ import annotations
+
+import datetime
+import ssl
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.http.conftest import Run, exchange
+from volcano.http.client import ConnectFailed, Endpoint, HttpClient
+from volcano.http.message import Request, Response
+from volcano.http.server import serve
+from volcano.http.tls import client_context, load_identity, server_context
+
+
+class Authority:
+    """A certificate authority for one test."""
+
+    def __init__(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test authority")])
+        self.pem = self._sign(self.name, self.key.public_key(), authority=True)
+
+    def issue(self, common_name: str, *organizations: str) -> tuple[bytes, bytes]:
+        """A certificate for localhost and for the subject, with its key."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        attributes = [x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, name) for name in organizations]
+        subject = x509.Name([*attributes, x509.NameAttribute(x509.NameOID.COMMON_NAME, common_name)])
+        pem = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return self._sign(subject, key.public_key(), authority=False), pem
+
+    def _sign(self, subject: x509.Name, key: ec.EllipticCurvePublicKey, *, authority: bool) -> bytes:
+        now = datetime.datetime.now(datetime.UTC)
+        builder = (
+            x509.CertificateBuilder(self.name, subject, key, x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(minutes=5))
+            .not_valid_after(now + datetime.timedelta(hours=1))
+            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+        )
+        if not authority:
+            names = x509.SubjectAlternativeName([x509.DNSName("localhost")])
+            builder = builder.add_extension(names, critical=False)
+        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+async def whoami(request: Request) -> Response:
+    return Response(200, {}, f"{request.peer.common_name} {','.join(request.peer.organizations)}".encode())
+
+
+def endpoint(port: int, context: ssl.SSLContext) -> Endpoint:
+    return Endpoint("127.0.0.1", port, context, "localhost")
+
+
+def test_a_client_certificate_names_its_bearer(run: Run) -> None:
+    authority = Authority()
+
+    async def main() -> None:
+        context = server_context(*authority.issue("localhost"), client_authority=authority.pem)
+        async with await serve(whoami, ssl=context) as server:
+            certificate, key = authority.issue("alice", "system:masters", "ops")
+            named = HttpClient(
+                endpoint(server.port, client_context(authority=authority.pem, certificate=certificate, key=key))
+            )
+            assert (await named.request("GET", "/")).content == b"alice system:masters,ops"
+            unnamed = HttpClient(endpoint(server.port, client_context(authority=authority.pem)))
+            assert (await unnamed.request("GET", "/")).content == b"None "
+            await named.close()
+            await unnamed.close()
+
+    run(main())
+
+
+def test_a_server_of_another_authority_is_not_trusted(run: Run) -> None:
+    async def main() -> None:
+        async with await serve(whoami, ssl=server_context(*Authority().issue("localhost"))) as server:
+            client = HttpClient(endpoint(server.port, client_context(authority=Authority().pem)))
+            with pytest.raises(ConnectFailed, match="certificate verify failed") as caught:
+                await client.request("GET", "/")
+            assert isinstance(caught.value.__cause__, ssl.SSLCertVerificationError)
+            careless = HttpClient(endpoint(server.port, client_context(verify=False)))
+            assert (await careless.request("GET", "/")).status == 200
+            await careless.close()
+
+    run(main())
+
+
+def test_a_certificate_can_be_replaced_while_serving(run: Run, tmp_path: Path) -> None:
+    first, second = Authority(), Authority()
+
+    async def main() -> None:
+        context = server_context(*first.issue("localhost"))
+        async with await serve(whoami, ssl=context) as server:
+            certificate, key = second.issue("localhost")
+            (tmp_path / "tls.crt").write_bytes(certificate)
+            (tmp_path / "tls.key").write_bytes(key)
+            load_identity(context, tmp_path / "tls.crt", tmp_path / "tls.key")
+            client = HttpClient(endpoint(server.port, client_context(authority=second.pem)))
+            assert (await client.request("GET", "/")).status == 200
+            await client.close()
+
+    run(main())
+
+
+def test_plain_http_on_a_tls_port_harms_nobody(run: Run) -> None:
+    authority = Authority()
+
+    async def main() -> None:
+        async with await serve(whoami, ssl=server_context(*authority.issue("localhost"))) as server:
+            await exchange(server.port, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            client = HttpClient(endpoint(server.port, client_context(authority=authority.pem)))
+            assert (await client.request("GET", "/")).status == 200
+            await client.close()
+
+    run(main())
