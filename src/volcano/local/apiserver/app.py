@@ -19,13 +19,14 @@ from volcano.local.apiserver.access import Authorizer
 from volcano.local.apiserver.accounts import TokenRequests
 from volcano.local.apiserver.admission import Admission
 from volcano.local.apiserver.authn import ANONYMOUS, Authenticator, unauthorized
-from volcano.local.apiserver.call import Call
+from volcano.local.apiserver.call import Call, User
 from volcano.local.apiserver.deletes import Deletes
 from volcano.local.apiserver.faults import PatchError
 from volcano.local.apiserver.journal import StorageError, StorageFull
 from volcano.local.apiserver.kinds import Kinds
 from volcano.local.apiserver.logs import Logs
 from volcano.local.apiserver.pod_actions import Bindings, Evictions
+from volcano.local.apiserver.published import Publisher, version
 from volcano.local.apiserver.reads import Reads, respond
 from volcano.local.apiserver.registry import Registry
 from volcano.local.apiserver.reviews import Reviews
@@ -83,6 +84,7 @@ class ApiServer:
         self._pki = pki
         admission = Admission.standard(store)
         kinds = Kinds()
+        self._publisher = Publisher(self.registry)
         self._reads = Reads(store)
         self._writes = Writes(store, admission, kinds, WallClock())
         self._deletes = Deletes(self._writes, admission)
@@ -126,7 +128,7 @@ class ApiServer:
         user = self._authenticator.user(request)
         target = parse(request.path)
         if target is None:
-            return self._plain(request)
+            return self._about_itself(request, user)
         if user is ANONYMOUS:
             raise unauthorized()
         resource = self.registry.find(target.group, target.version, target.plural)
@@ -213,12 +215,17 @@ class ApiServer:
                 403, "Forbidden", f"this server is not {host!r}: call it by one of {', '.join(sorted(self._hosts))}"
             )
 
-    def _plain(self, request: Request) -> Response:
+    def _about_itself(self, request: Request, user: User) -> Response:
         if request.path in ("/healthz", "/livez", "/readyz"):
             return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
         if request.path == "/version":
-            return respond(200, msgspec.json.encode({"major": "1", "minor": "36", "gitVersion": "v1.36.0+volcano"}))
-        raise status.no_such_path()
+            return version()
+        if user is ANONYMOUS:
+            raise unauthorized()
+        answer = self._publisher.answer(request)
+        if answer is None:
+            raise status.no_such_path()
+        return answer
 
     async def start(self) -> None:
         """Make what every cluster has; `handle` does this when nobody else did."""
