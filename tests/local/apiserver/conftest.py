@@ -1,6 +1,9 @@
-"""The merge rules of a few kinds, as the published schemas describe them."""
+"""The merge rules of a few kinds, as the published schemas describe them; and a loop for tests that are coroutines."""
 
 from __future__ import annotations
+
+import asyncio
+import inspect
 
 import pytest
 
@@ -55,3 +58,13 @@ DEFINITIONS = {
 @pytest.fixture(scope="session")
 def thing() -> Shape:
     return Shapes(DEFINITIONS).root({"$ref": "#/$defs/Thing"})
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test on an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), 30))
+    return True
