@@ -56,7 +56,10 @@ def validate(
     *,
     namespace: str = "default",
 ) -> list[Result]:
-    """Judge `documents` one after the other, as if each was sent to a cluster that holds `existing`."""
+    """Judge `documents` one after the other, as if each was sent to a cluster that holds `existing`.
+
+    Those that exist are updated, the others created; a job finds the queues that were allowed before it.
+    """
     cluster = _Cluster(settings or Settings(), namespace)
     for document in existing:
         try:
@@ -93,7 +96,7 @@ class _Cluster:
             return _unknown_kind(result)
         result = self._judged(resource, document, old, result)
         if result.allowed and result.object is not None:
-            self.store(result.object)
+            self._look_up_in(result.object)
         return result
 
     def add(self, given: JsonObject) -> None:
@@ -102,7 +105,8 @@ class _Cluster:
         resource = RESOURCES.get((text(document, "apiVersion"), text(document, "kind")))
         if resource is not None and (compiled := self._schema(resource)):
             compiled.clean(document)
-        self.store(document)
+        self._objects[_key(document)] = document
+        self._look_up_in(document)
 
     def placed(self, document: JsonObject) -> JsonObject:
         """A copy, in the namespace it would be created in."""
@@ -113,8 +117,8 @@ class _Cluster:
             document["metadata"] = {**metadata, "namespace": self._namespace}
         return document
 
-    def store(self, document: JsonObject) -> None:
-        self._objects[_key(document)] = document
+    def _look_up_in(self, document: JsonObject) -> None:
+        """Rules find `document` from now on."""
         metadata = mapping(document, "metadata")
         match text(document, "kind"):
             case "Queue":

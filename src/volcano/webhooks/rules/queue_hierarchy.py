@@ -55,7 +55,7 @@ def place_problems(queue: Queue, world: World, settings: Settings) -> Iterator[C
         return
     depth = 1 + len(above)
     missing = above[-1][0]
-    if topmost is None and depth <= settings.max_queue_depth + 1:
+    if topmost is None:
         message = f"failed to get parent queue {missing} of queue {name}: {queue_not_found(missing)}"
         yield Cause("spec.parent", message, missing_queue_hint(missing))
         return

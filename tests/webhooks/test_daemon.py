@@ -1,0 +1,298 @@
+"""vc-webhook-manager as a whole, against an API server in the same process: registered, trusted, answering."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.webhooks.documents import job, pod, queue_document
+from volcano.api.resources import MUTATING_WEBHOOKS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
+from volcano.http.client import Endpoint, HttpClient
+from volcano.http.message import Response
+from volcano.http.tls import client_context
+from volcano.kube.client import Client
+from volcano.kube.transport import InProcessTransport
+from volcano.local.apiserver.app import ApiServer
+from volcano.webhooks import manager
+from volcano.webhooks.identity import SECRET_NAME, SecretIdentity
+from volcano.webhooks.options import OptionsError, parse
+
+SERVICE = ["--webhook-namespace=volcano-system", "--webhook-service-name=hooks"]
+FLAGS = ["--listen-address=127.0.0.1:0", "--enable-healthz=false", "--graceful-shutdown-time=1s"]
+JOBS_VALIDATE = "volcano-admission-service-jobs-validate"
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(30):
+            await scenario()
+
+    asyncio.run(bounded())
+
+
+@asynccontextmanager
+async def api() -> AsyncIterator[Client]:
+    server = ApiServer.open(":memory:")
+    client = Client(InProcessTransport(server.handle))
+    try:
+        yield client
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def daemon(client: Client, *flags: str) -> AsyncIterator[HttpClient]:
+    """The running daemon, and a client that trusts it as the API server does: by what was registered."""
+    stop, port = asyncio.Event(), asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(manager.run(client, parse([*FLAGS, *SERVICE, *flags]), stop, port.set_result))
+    done, _ = await asyncio.wait({task, port}, return_when=asyncio.FIRST_COMPLETED)
+    if task in done:
+        task.result()
+    bundle = await registered_bundle(client)
+    context = client_context(authority=bundle)
+    http = HttpClient(Endpoint("127.0.0.1", port.result(), context, server_name="hooks.volcano-system.svc"))
+    try:
+        yield http
+    finally:
+        await http.close()
+        stop.set()
+        await task
+
+
+async def registered_bundle(client: Client) -> bytes:
+    while True:
+        with suppress(Exception):
+            found = await client.get(VALIDATING_WEBHOOKS.untyped, JOBS_VALIDATE)
+            return base64.b64decode(found["webhooks"][0]["clientConfig"]["caBundle"])
+        await asyncio.sleep(0.02)
+
+
+async def ask(http: HttpClient, path: str, document: dict[str, Any], operation: str = "CREATE") -> dict[str, Any]:
+    group = document["apiVersion"].rpartition("/")[0]
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u-1",
+            "operation": operation,
+            "resource": {"group": group, "version": "v1", "resource": document["kind"].lower() + "s"},
+            "namespace": "default",
+            "object": document,
+        },
+    }
+    response = await post(http, path, msgspec.json.encode(review))
+    assert response.status == 200
+    answer: dict[str, Any] = msgspec.json.decode(response.content)
+    assert answer["response"]["uid"] == "u-1"
+    return answer["response"]
+
+
+async def post(http: HttpClient, path: str, body: bytes, content_type: str = "application/json") -> Response:
+    return await http.request("POST", path, headers={"content-type": content_type}, body=body)
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    for _ in range(500):
+        if await holds():
+            return
+        await asyncio.sleep(0.02)
+    pytest.fail("it did not come true in ten seconds")
+
+
+def test_the_daemon_registers_itself_and_answers_with_patches_and_causes():
+    async def scenario() -> None:
+        async with api() as client:
+            await client.create(QUEUES.untyped, queue_document("default"))
+            async with daemon(client) as http:
+                mutated = await ask(http, "/jobs/mutate", job(queue=""))
+                assert mutated["allowed"] is True
+                patch = msgspec.json.decode(base64.b64decode(mutated["patch"]))
+                assert {"op": "add", "path": "/spec/queue", "value": "default"} in patch
+
+                assert (await ask(http, "/jobs/validate", job()))["allowed"] is True
+                refused = await ask(http, "/jobs/validate", job(queue="ml"))
+                assert refused["allowed"] is False
+                assert refused["status"]["message"].startswith("unable to find job queue")
+                assert refused["status"]["details"]["causes"][0]["field"] == "spec.queue"
+                assert any("vcctl queue create -n ml" in warning for warning in refused["warnings"])
+
+                await client.create(QUEUES.untyped, queue_document("ml"))
+
+                async def known() -> bool:
+                    return bool((await ask(http, "/jobs/validate", job(queue="ml")))["allowed"])
+
+                await until(known)
+
+    run(scenario)
+
+
+def test_bad_requests_are_told_apart():
+    async def scenario() -> None:
+        async with api() as client, daemon(client) as http:
+            assert (await post(http, "/jobs/validate", b"{")).status == 400
+            assert (await post(http, "/jobs/validate", b"{}")).status == 400
+            assert (await post(http, "/jobs/validate", b"{}", "text/plain")).status == 415
+            assert (await post(http, "/nowhere", b"{}")).status == 404
+            assert (await post(http, "/jobs/validate", b" " * (3 * 1024 * 1024 + 1))).status == 413
+            assert (await http.request("GET", "/jobs/validate")).status == 405
+            damaged = {**pod(), "metadata": "damaged"}
+            assert (await ask(http, "/pods/validate", damaged))["allowed"] is True
+
+    run(scenario)
+
+
+def test_configurations_that_exist_keep_everything_but_their_bundle():
+    async def scenario() -> None:
+        async with api() as client:
+            chart = {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "ValidatingWebhookConfiguration",
+                "metadata": {"name": JOBS_VALIDATE, "labels": {"owner": "chart"}},
+                "webhooks": [
+                    {
+                        "name": "validatejob.volcano.sh",
+                        "clientConfig": {"service": {"name": "hooks", "namespace": "volcano-system"}},
+                        "sideEffects": "None",
+                        "admissionReviewVersions": ["v1"],
+                        "timeoutSeconds": 7,
+                    }
+                ],
+            }
+            await client.create(VALIDATING_WEBHOOKS.untyped, chart)
+            async with daemon(client, "--enabled-admission=/jobs/validate"):
+                found = await client.get(VALIDATING_WEBHOOKS.untyped, JOBS_VALIDATE)
+                assert found["metadata"]["labels"] == {"owner": "chart"}
+                assert found["webhooks"][0]["timeoutSeconds"] == 7
+                assert found["webhooks"][0]["clientConfig"]["caBundle"]
+
+    run(scenario)
+
+
+def test_pods_of_others_start_while_we_are_down():
+    async def scenario() -> None:
+        async with api() as client, daemon(client):
+            mutating = await client.get(MUTATING_WEBHOOKS.untyped, "volcano-admission-service-pods-mutate")
+            assert mutating["webhooks"][0]["failurePolicy"] == "Ignore"
+            validating = await client.get(VALIDATING_WEBHOOKS.untyped, "volcano-admission-service-pods-validate")
+            [condition] = validating["webhooks"][0]["matchConditions"]
+            assert "'volcano'" in condition["expression"]
+
+    run(scenario)
+
+
+def test_replicas_share_one_certificate_and_a_spoiled_one_is_replaced():
+    async def scenario() -> None:
+        async with api() as client:
+            one, two = (SecretIdentity(client, "volcano-system", ["hooks"]) for _ in range(2))
+            first, second = await asyncio.gather(one.current(), two.current())
+            assert first == second
+            assert await one.current() is first
+            await client.patch(SECRETS, SECRET_NAME, {"data": {"tls.crt": ""}}, "volcano-system")
+            assert await two.current() != first
+
+    run(scenario)
+
+
+def test_resource_groups_are_read_again_when_they_change(tmp_path: Path):
+    async def scenario() -> None:
+        conf = tmp_path / "admission.conf"
+        group = "resourceGroups: [{resourceGroup: ml, object: {key: namespace, value: [default]}, labels: {pool: %s}}]"
+        conf.write_text(group % "a")
+        manager_flags = [f"--admission-conf={conf}"]
+        async with api() as client, daemon(client, *manager_flags) as http:
+            answer = await ask(http, "/pods/mutate", pod())
+            assert b'"a"' in base64.b64decode(answer["patch"])
+            conf.write_text("resourceGroups: 7")
+            await asyncio.sleep(0.1)
+            assert b'"a"' in base64.b64decode((await ask(http, "/pods/mutate", pod()))["patch"])
+            conf.write_text(group % "b")
+
+            async def changed() -> bool:
+                return b'"b"' in base64.b64decode((await ask(http, "/pods/mutate", pod()))["patch"])
+
+            await until(changed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manager, "REFRESH_SECONDS", 0.02)
+        run(scenario)
+
+
+def test_probes_and_metrics(tmp_path: Path):
+    async def scenario() -> None:
+        async with api() as client:
+            options = dataclasses.replace(parse([*FLAGS, *SERVICE]), health_address=f"127.0.0.1:{free_port()}")
+            stop, port = asyncio.Event(), asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(manager.run(client, options, stop, port.set_result))
+            assert options.health_address is not None
+            probes = HttpClient(Endpoint("127.0.0.1", int(options.health_address.rpartition(":")[2])))
+            await registered_bundle(client)
+
+            async def ready() -> bool:
+                return (await probes.request("GET", "/readyz")).status == 200
+
+            await until(ready)
+            assert (await probes.request("GET", "/healthz")).content == b"ok"
+            await probes.request("GET", "/metrics")
+            await probes.close()
+            stop.set()
+            await task
+
+    run(scenario)
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "both 'url' and 'namespace/name' of webhook are empty"),
+        ([*SERVICE, "--enabled-admission=/nope"], "enabled admission /nope not found on the admission registered map"),
+        ([*SERVICE, "--tls-cert-file=x"], "go together"),
+        ([*SERVICE, "--port=70000"], "--port 70000"),
+        ([*SERVICE, "--graceful-shutdown-time=soon"], "--graceful-shutdown-time"),
+        ([*SERVICE, "--feature-gates=X"], "--feature-gates"),
+    ],
+)
+def test_flags_that_make_no_sense(flags: list[str], message: str):
+    with pytest.raises(OptionsError, match=message.replace("(", r"\(")):
+        parse(flags)
+
+
+def test_flags_as_the_chart_gives_them():
+    options = parse(
+        [
+            "--enabled-admission=/jobs/mutate, /jobs/validate",
+            "--scheduler-name=volcano",
+            "--scheduler-name=other",
+            "-enable-queue-allocated-pods-check=true",
+            "--enable-root-queue-protection=false",
+            "--feature-gates=SchedulingGatesQueueAdmission=true,ServerSideThing=true",
+            "--enable-healthz=true",
+            "--logtostderr",
+            "-v=4",
+            *SERVICE,
+        ]
+    )
+
+    assert [rule.path for rule in options.rules] == ["/jobs/mutate", "/jobs/validate"]
+    assert options.settings.scheduler_names == ("volcano", "other")
+    assert options.settings.check_allocated_pods_on_queue_delete
+    assert not options.settings.protect_root_queue
+    assert options.settings.queue_admission_gates
+    assert options.endpoint.hosts()[0] == "hooks.volcano-system.svc"
+    assert (options.port, options.verbosity) == (8443, 4)
