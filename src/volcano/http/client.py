@@ -21,6 +21,7 @@ from volcano.http.exchange import (
     StreamingResponse,
 )
 from volcano.http.message import Response
+from volcano.http.proxy import open_tunnel
 
 __all__ = [
     "ConnectFailed",
@@ -49,6 +50,7 @@ class Endpoint:
     ssl: SSLContext | None = None
     server_name: str | None = None
     unix_path: str | None = None
+    proxy_url: str | None = None
 
     @property
     def authority(self) -> str:
@@ -182,29 +184,13 @@ class HttpClient:
         if self._closed:
             raise ConnectFailed(f"the client of {self.endpoint} is closed")
         endpoint = self.endpoint
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
-                if endpoint.unix_path is not None:
-                    _, connection = await loop.create_unix_connection(
-                        ClientConnection,
-                        endpoint.unix_path,
-                        ssl=endpoint.ssl,
-                        server_hostname=(endpoint.server_name or endpoint.host) if endpoint.ssl else None,
-                    )
-                else:
-                    _, connection = await loop.create_connection(
-                        ClientConnection,
-                        endpoint.host,
-                        endpoint.port,
-                        ssl=endpoint.ssl,
-                        server_hostname=(endpoint.server_name or endpoint.host) if endpoint.ssl else None,
-                    )
+                return await connect(endpoint)
         except TimeoutError:
             raise ConnectFailed(f"no connection to {endpoint} within {seconds:g} s") from None
         except OSError as error:
             raise ConnectFailed(f"cannot connect to {endpoint}: {error}") from error
-        return connection
 
     def _release(self, connection: ClientConnection) -> None:
         self._busy.discard(connection)
@@ -212,6 +198,27 @@ class HttpClient:
             self._idle.append(connection)
         else:
             connection.close()
+
+
+async def connect(endpoint: Endpoint) -> ClientConnection:
+    """A new connection, with TLS established."""
+    loop = asyncio.get_running_loop()
+    name = (endpoint.server_name or endpoint.host) if endpoint.ssl else None
+    if endpoint.unix_path is not None:
+        _, connection = await loop.create_unix_connection(
+            ClientConnection, endpoint.unix_path, ssl=endpoint.ssl, server_hostname=name
+        )
+    elif endpoint.proxy_url is not None and endpoint.ssl is not None:
+        tunnel = await open_tunnel(endpoint.proxy_url, endpoint.host, endpoint.port)
+        connection = ClientConnection()
+        transport = await loop.start_tls(tunnel, connection, endpoint.ssl, server_hostname=name)
+        assert transport is not None
+        connection.connection_made(transport)
+    else:
+        _, connection = await loop.create_connection(
+            ClientConnection, endpoint.host, endpoint.port, ssl=endpoint.ssl, server_hostname=name
+        )
+    return connection
 
 
 def gunzip(response: Response) -> Response:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator
@@ -15,8 +14,9 @@ from contextlib import AsyncExitStack
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
-from volcano.http.message import Handler, Peer, Request, Response
+from volcano.http.message import Handler, Request, Response
 from volcano.http.reading import Exchange, Limits, Refused, RequestReader
+from volcano.http.sockets import keep_probing, peer_of
 
 if TYPE_CHECKING:
     from volcano.http.server import Server
@@ -70,10 +70,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        peer = peer_of(transport)
-        if not peer.unix:
-            keep_probing(transport)
-        self._reader = RequestReader(self._limits, peer, self._enqueue, self._loop.time)
+        keep_probing(transport)
+        self._reader = RequestReader(self._limits, peer_of(transport), self._enqueue, self._loop.time)
         self._server.connections.add(self)
         self._task = self._loop.create_task(self._serve())
 
@@ -316,33 +314,6 @@ class Connection(asyncio.Protocol):
         if not self._queue and not self._busy and now - self._reader.since > self._reader.allowed_seconds():
             self._no_more = True
             self._transport.close()
-
-
-def peer_of(transport: asyncio.BaseTransport) -> Peer:
-    """The peer of a transport, with the subject of its client certificate when TLS verified one."""
-    address = transport.get_extra_info("peername")
-    certificate = transport.get_extra_info("peercert")
-    common_name = None
-    organizations = []
-    for attributes in (certificate or {}).get("subject", ()):
-        for name, value in attributes:
-            if name == "commonName":
-                common_name = value
-            elif name == "organizationName":
-                organizations.append(value)
-    if isinstance(address, tuple):
-        return Peer(common_name, tuple(organizations), f"{address[0]}:{address[1]}")
-    return Peer(common_name, tuple(organizations), "", unix=True)
-
-
-def keep_probing(transport: asyncio.BaseTransport) -> None:
-    """Let the kernel find out that a silent peer has vanished."""
-    connected = transport.get_extra_info("socket")
-    if connected is not None:
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-            if hasattr(socket, option):
-                connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
 def wants_gzip(request: Request, response: Response) -> bool:

@@ -12,6 +12,7 @@ from typing import cast
 import httptools
 
 from volcano.http.message import Response
+from volcano.http.sockets import keep_probing
 
 READ_AHEAD_BYTES = 256 * 1024
 
@@ -197,6 +198,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        keep_probing(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True

@@ -5,7 +5,7 @@ Objects are decoded straight into the resource's own type. Transports carry the 
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from enum import StrEnum
@@ -17,17 +17,17 @@ from volcano.api.meta import JsonObject
 from volcano.api.resources import PODS, Resource
 from volcano.http.message import Response
 from volcano.kube.codec import Codec, Listing, WatchEvent, head_of
-from volcano.kube.errors import error_from
+from volcano.kube.errors import ApiError, Gone, error_from
 from volcano.kube.transport import Stream, Transport
 
 __all__ = ["Client", "Listing", "PatchKind", "WatchEvent"]
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Query = list[tuple[str, str]]
 JSON_HEADERS = {"content-type": "application/json", "accept": "application/json"}
 READ_HEADERS = {"accept": "application/json"}
+ATTEMPTS = 5
+LONGEST_RETRY_SECONDS = 30.0
 
 
 class PatchKind(StrEnum):
@@ -69,7 +69,7 @@ class Client:
         *,
         resource_version: str | None = None,
     ) -> Listing[T]:
-        """All objects, fetched in pages of `limit` from one snapshot."""
+        """All objects, fetched in pages of `limit` from one snapshot; in one piece when the snapshot expires midway."""
         query = selectors(label_selector, field_selector)
         if limit:
             query.append(("limit", str(limit)))
@@ -80,7 +80,13 @@ class Client:
         items: list[T] = []
         page = query
         while True:
-            listing, following = codec.decode_list(await self._send("GET", path, page))
+            try:
+                response = await self._send("GET", path, page)
+            except Gone:
+                if page is query:
+                    raise
+                return await self.list(resource, namespace, label_selector, field_selector, limit=0)
+            listing, following = codec.decode_list(response)
             items += listing.items
             if not following:
                 return Listing(items, listing.resource_version)
@@ -316,10 +322,31 @@ class Client:
     ) -> Response:
         if headers is None:
             headers = self._read_headers if body is None else self._json_headers
-        response = await self.transport.request(method, path, query=query, headers=headers, body=body)
-        if response.status >= 400:
-            raise error_from(response.status, response.content, response.headers)
-        return response
+        for attempt in range(ATTEMPTS):
+            response = await self.transport.request(method, path, query=query, headers=headers, body=body)
+            if response.status < 400:
+                return response
+            error = error_from(response.status, response.content, response.headers)
+            seconds = retry_delay(method, path, error)
+            if seconds is None or attempt == ATTEMPTS - 1:
+                break
+            await asyncio.sleep(seconds)
+        raise error
+
+
+def retry_delay(method: str, path: str, error: ApiError) -> float | None:
+    """How long to wait before asking again, or None when the refusal is the answer.
+
+    A busy server (429) has done nothing, so anything may be repeated, except evictions: there 429 is the verdict of
+    a disruption budget. A failing one (5xx) is asked again when it says so, or for reading.
+    """
+    if error.status == 429 and not path.endswith("/eviction"):
+        return min(error.retry_after or 1.0, LONGEST_RETRY_SECONDS)
+    if error.status >= 500 and error.retry_after is not None and method in ("GET", "PUT", "DELETE"):
+        return min(error.retry_after, LONGEST_RETRY_SECONDS)
+    if error.status in (502, 503, 504) and method == "GET":
+        return 0.5
+    return None
 
 
 async def raise_for_stream(stream: Stream) -> None:

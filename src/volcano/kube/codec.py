@@ -115,8 +115,15 @@ class Codec(Generic[T]):
 
 
 def head_of(obj: Any) -> ObjectMeta:
-    """The metadata of a typed or untyped object."""
-    if isinstance(obj, dict):
-        return msgspec.convert(obj.get("metadata") or {}, ObjectMeta, strict=False)
-    metadata: ObjectMeta = obj.metadata
-    return metadata
+    """The metadata of an object; of an untyped one, what identifies it and its annotations."""
+    if not isinstance(obj, dict):
+        metadata: ObjectMeta = obj.metadata
+        return metadata
+    head = obj.get("metadata") or {}
+    return ObjectMeta(
+        name=head.get("name", ""),
+        namespace=head.get("namespace", ""),
+        uid=head.get("uid", ""),
+        resource_version=head.get("resourceVersion", ""),
+        annotations=head.get("annotations") or {},
+    )

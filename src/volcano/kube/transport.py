@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from ssl import SSLCertVerificationError
@@ -13,7 +14,8 @@ from urllib.parse import urlsplit
 
 from volcano.http.client import ConnectFailed, Endpoint, HttpClient
 from volcano.http.message import Handler, Peer, Request, Response, format_target
-from volcano.kube.config import ClusterConfig, TokenSource
+from volcano.http.proxy import is_loopback, proxy_from
+from volcano.kube.config import ClusterConfig, ConfigError, TokenSource
 
 ADMIN = Peer(common_name="volcano", organizations=("system:masters",), unix=True)
 
@@ -66,6 +68,7 @@ class HttpTransport:
         self.config = config
         self._prefix, endpoint = endpoint_of(config)
         self._http = HttpClient(endpoint, headers=config.headers)
+        self._compress = config.compression and endpoint.unix_path is None and not is_loopback(endpoint.host)
         self._token: str | None = None
 
     async def request(
@@ -79,6 +82,8 @@ class HttpTransport:
         timeout: float | None = None,  # noqa: ASYNC109 - passed on
     ) -> Response:
         target = self._prefix + format_target(path, query)
+        if self._compress and method == "GET":
+            headers = {**(headers or {}), "accept-encoding": "gzip"}
         source = self.config.token
         if source is not None:
             await self._authenticate(source)
@@ -217,8 +222,12 @@ def endpoint_of(config: ClusterConfig) -> tuple[str, Endpoint]:
         return "", Endpoint(unix_path=url.path)
     secure = url.scheme == "https"
     if not url.hostname or url.scheme not in ("http", "https"):
-        raise ValueError(f"server {config.server!r} is not an http, https or unix URL ({config.source or 'server'})")
+        raise ConfigError(f"{config.source or 'server'}: {config.server!r} is not an http, https or unix URL")
     endpoint = Endpoint(
-        url.hostname, url.port or (443 if secure else 80), config.ssl if secure else None, config.server_name
+        url.hostname,
+        url.port or (443 if secure else 80),
+        config.ssl if secure else None,
+        config.server_name,
+        proxy_url=(config.proxy_url or proxy_from(os.environ, url.hostname)) if secure else None,
     )
     return url.path.rstrip("/"), endpoint
