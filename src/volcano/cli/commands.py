@@ -15,12 +15,13 @@ async def send_command(
     """Create a Command in `namespace` that asks `target`'s controller for `action`; it vanishes once obeyed."""
     from volcano.api.resources import COMMANDS
 
-    name = target["metadata"].get("name", "")
+    metadata = target.get("metadata") or {}
+    name = metadata.get("name", "")
     reference = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
         "name": name,
-        "uid": target["metadata"].get("uid", ""),
+        "uid": metadata.get("uid", ""),
         "controller": True,
         "blockOwnerDeletion": True,
     }

@@ -230,7 +230,7 @@ def view(name_argument: str, name: str, namespace: str, output: str | None, mast
         return
     from volcano.cli import job_view
 
-    click.echo(job_view.view(document, events, datetime.now(UTC)))
+    click.echo(job_view.view(document, events, datetime.now(UTC)), nl=False)
     waiting = job_view.waiting_lines(podgroup) if podgroup else []
     if waiting:
         click.echo("\n".join(waiting))
