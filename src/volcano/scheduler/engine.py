@@ -40,16 +40,21 @@ def cycle(
     `on_commit` gets the binds of each gang as soon as it is complete; `timer` makes the decisions carry timings.
     """
     registry = registry or registries.built_in()
+    clock = timer or (lambda: 0.0)
+    began = clock()
     session = open_session(cluster, conf, options, now, rng, registry, on_commit)
+    timings = session.decisions.timings
+    timings["open/"] = clock() - began
     try:
         for name in conf.actions:
-            began = timer() if timer else 0.0
+            began = clock()
             session.action = name
             _action(registry, conf, session, name).execute(session)
-            if timer:
-                session.decisions.timings[f"action/{name}"] = timer() - began
-        for plugin in session.plugins.values():
+            timings[f"action/{name}"] = clock() - began
+        for name, plugin in session.plugins.items():
+            began = clock()
             plugin.close()
+            timings[f"close/{name}"] = clock() - began
         return conclude(session)
     finally:
         session.restore()

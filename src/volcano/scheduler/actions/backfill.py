@@ -30,7 +30,9 @@ class Backfill(Action):
         """Pending best-effort members, and pipelined ones: those need not wait for room."""
         for task in [task for task in job.tasks.values() if task.status is Status.PIPELINED and task.best_effort]:
             session.unhold(task)
-        return [task for task in job.pending.values() if task.best_effort and not task.gated]
+        return [
+            task for task in job.pending.values() if task.best_effort and not task.gated and not session.rests(task)
+        ]
 
     def _place(self, session: Session, job: Job, task: Task) -> None:
         objection = session.hooks.first_failure("pre_filter", task)

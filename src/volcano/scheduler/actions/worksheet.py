@@ -32,7 +32,7 @@ def worksheet(session: Session, job: Job) -> Worksheet:
 
     Required sub-jobs come first: as many as each group still lacks.
     """
-    tasks = [task for task in job.pending.values() if _is_open(task)]
+    tasks = [task for task in job.pending.values() if _is_open(task) and not session.rests(task)]
     if not tasks:
         return Worksheet(job, [])
     tasks.sort(key=session.task_order, reverse=True)

@@ -45,6 +45,8 @@ class Cluster:
         """Counts the changes of each of `objects`, for caches."""
         self.evicting: set[str] = set()
         """Tasks whose eviction has been decided and is not visible in the API yet."""
+        self.resting: dict[str, float] = {}
+        """Tasks that must not be tried before a time, because their bind was refused."""
         self.dirty_jobs: set[str] = set()
         """Jobs whose published status may be out of date."""
         self.stranded: defaultdict[str, dict[str, Task]] = defaultdict(dict)
@@ -72,6 +74,7 @@ class Cluster:
     def remove_task(self, task: Task) -> None:
         self.tasks.pop(task.uid, None)
         self.evicting.discard(task.uid)
+        self.resting.pop(task.uid, None)
         self._unsettle(task)
         job = task.job
         if job is None:

@@ -13,7 +13,7 @@ from volcano.api.core import Node, Pod, PriorityClass
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.resources import CPU, MEMORY
-from volcano.scheduler.cluster.tasks import TERMINATED_STATUSES, Status, Task
+from volcano.scheduler.cluster.tasks import TERMINATED_STATUSES, Status, Task, status_of
 
 if TYPE_CHECKING:
     from volcano.scheduler.cluster.profiles import Profile
@@ -28,8 +28,13 @@ _ASSUMED: Final = frozenset({Status.ALLOCATED, Status.BINDING})
 class Ingest:
     """Applies watch events. Pods of other schedulers count for what they take on nodes, and only then."""
 
-    def __init__(self, cluster: Cluster, scheduler_names: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, scheduler_names: Iterable[str] | None = None, node_labels: Iterable[str] = ()
+    ) -> None:
+        """Without names all pods are ours; `node_labels` are `key:value`, a node needs one of them."""
         self.cluster = cluster
+        pairs = (label.partition(":") for label in node_labels)
+        self._node_labels = {(key.strip(), value.strip()) for key, _, value in pairs if value.strip()}
         self._names = None if scheduler_names is None else frozenset(scheduler_names)
         self._handlers: dict[str, Callable[[str, Any], None]] = {
             "pods": self._pod,
@@ -51,6 +56,24 @@ class Ingest:
         else:
             objects[source.metadata.key] = source
         self.cluster.object_versions[plural] += 1
+
+    def bind_refused(self, uid: str, not_before: float) -> None:
+        """The API server did not take a bind: the pod is pending again, and rests for a while."""
+        task = self.cluster.tasks.get(uid)
+        if task is None or task.status is not Status.BINDING:
+            return
+        self.cluster.vacate((task,))
+        self.cluster.resting[uid] = not_before
+        if task.job is not None:
+            self.cluster.dirty_jobs.add(task.job.key)
+
+    def eviction_refused(self, uid: str) -> None:
+        """The API server did not take an eviction: the pod stays what it is."""
+        task = self.cluster.tasks.get(uid)
+        if task is None or uid not in self.cluster.evicting:
+            return
+        self.cluster.evicting.discard(uid)
+        self.cluster.change_status(task, status_of(task.pod))
 
     # Pods
 
@@ -111,7 +134,7 @@ class Ingest:
     def _node(self, event: str, node: Node) -> None:
         cluster = self.cluster
         name = node.metadata.name
-        if event == DELETED:
+        if event == DELETED or not self._is_our_node(node):
             if name in cluster.nodes.row_of:
                 cluster.strand(name)
             return
@@ -122,6 +145,9 @@ class Ingest:
         offered[MEMORY] += _whole(annotations.get(keys.OVERSUBSCRIPTION_MEMORY))
         cluster.nodes.put(node, offered, reported)
         cluster.settle_stranded(name)
+
+    def _is_our_node(self, node: Node) -> bool:
+        return not self._node_labels or not self._node_labels.isdisjoint(node.metadata.labels.items())
 
     # Groups and queues
 

@@ -112,6 +112,8 @@ class Decisions:
     """Per queue what its tasks hold, as resource lists."""
     transactions: dict[str, int] = field(default_factory=dict)
     """Committed statements with evictions, by action."""
+    gauges: dict[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)
+    """Metrics that plugins report, by name and label values."""
     timings: dict[str, float] = field(default_factory=dict)
     """Seconds per action and plugin, where the caller measures them."""
 

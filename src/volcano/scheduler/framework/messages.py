@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SCHEDULABLE = "Schedulable"
 UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"
 
 
 def job_text(session: Session, job: Job) -> str:

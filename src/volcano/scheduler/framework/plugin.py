@@ -68,6 +68,9 @@ class Plugin:
     Arguments: ClassVar[type[Any]] = NoArguments
     """The typed arguments; `msgspec.field(name="binpack.weight")` gives the spelling in the conf file."""
 
+    watches: ClassVar[tuple[str, ...]] = ()
+    """Plural names of resources that the plugin reads from `cluster.objects`; the daemon then watches them."""
+
     session: Session
     nodes: NodeTable
 

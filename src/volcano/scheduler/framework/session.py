@@ -76,6 +76,7 @@ class Session:
         self.plugins: dict[str, Plugin] = {}
         self._on_commit = on_commit
         self._held: list[Operation] = []
+        self._statements: list[Statement] = []
         self._hidden: list[Task] = []
         self._boards: dict[int, Board] = {}
         self._positions: Index = np.empty(0, dtype=np.intp)
@@ -206,8 +207,15 @@ class Session:
 
     # Decisions
 
+    def rests(self, task: Task) -> bool:
+        """Its bind was refused a moment ago."""
+        until = self.cluster.resting.get(task.uid)
+        return until is not None and until > self.now
+
     def statement(self) -> Statement:
-        return Statement(self)
+        statement = Statement(self)
+        self._statements.append(statement)
+        return statement
 
     def admit(self, job: Job) -> None:
         """The job leaves Pending: its pods may be created and placed."""
@@ -217,6 +225,10 @@ class Session:
     def refuse(self, job: Job, reason: Reason) -> None:
         """Remember why the job does not get on; the latest reason counts."""
         self.reasons[job.key] = reason
+
+    def gauge(self, name: str, value: float, *labels: str) -> None:
+        """Report a metric (without its prefix), with its label values."""
+        self.decisions.gauges[name, labels] = value
 
     def tell_pod_group(self, job: Job, reason: str, message: str) -> None:
         """A Normal event on the job's PodGroup."""
@@ -269,16 +281,14 @@ class Session:
         return False
 
     def restore(self) -> None:
-        """Undo what was not committed and leave the cluster as the API will see it, decisions applied."""
-        for operation in reversed(self._held):
-            if operation.kind is Kind.EVICT:
-                self.cluster.restate(operation.tasks, operation.before)
-                for task in operation.tasks:
-                    self.cluster.hide(task, 1)
-            else:
-                self.cluster.vacate(operation.tasks)
-                for task in operation.tasks:
-                    task.evicted = False
+        """Undo what was not committed and leave the cluster as the API will see it, decisions applied.
+
+        Plugins are not told: their lives end here, and one of them may be the reason why a statement was left open.
+        """
+        for statement in reversed(self._statements):
+            self._undo(statement.operations)
+            statement.operations = []
+        self._undo(self._held)
         self._held = []
         for task in self._hidden:
             self.cluster.hide(task, 1)
@@ -288,6 +298,17 @@ class Session:
         self.nodes.object_changes.trim()
 
     # Inside
+
+    def _undo(self, operations: Sequence[Operation]) -> None:
+        for operation in reversed(operations):
+            if operation.kind is Kind.EVICT:
+                self.cluster.restate(operation.tasks, operation.before)
+                for task in operation.tasks:
+                    self.cluster.hide(task, 1)
+            else:
+                self.cluster.vacate(operation.tasks)
+                for task in operation.tasks:
+                    task.evicted = False
 
     def _bind(self, task: Task) -> Bind:
         annotations: dict[str, str] = {}

@@ -123,6 +123,7 @@ class Statement:
         session = self.session
         cluster = session.cluster
         tasks = operation.tasks
+        self.operations.append(operation)  # first, so that whatever fails can be undone
         if operation.kind is Kind.EVICT:
             cluster.restate(tasks, Status.RELEASING)
             for task in tasks:
@@ -136,9 +137,9 @@ class Statement:
                     task.evicted = True
             reason = session.tell_allocated(tasks)
             if reason is not None:
+                self.operations.pop()
                 self._take_back(tasks)
                 return reason
-        self.operations.append(operation)
         return None
 
     def _undo(self, operation: Operation) -> None:

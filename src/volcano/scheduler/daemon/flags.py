@@ -1,0 +1,85 @@
+"""The flags of vc-scheduler: upstream's names and defaults, except that health and metrics are on."""
+
+# ruff: noqa: RUF009 - `flag` makes dataclass fields
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from volcano.kube.flags import flag
+from volcano.scheduler.framework.options import Options
+
+
+@dataclass
+class Flags:
+    master: str = flag("", "address of the API server, instead of the kubeconfig's")
+    kubeconfig: str = flag("", "path of the kubeconfig")
+    ca_cert_file: str = flag("", "certificate authority of the healthz listener's clients")
+    tls_cert_file: str = flag("", "certificate of the healthz listener")
+    tls_private_key_file: str = flag("", "key of the healthz listener")
+    lock_object_namespace: str = flag("", "deprecated: use leader-elect-resource-namespace")
+    scheduler_name: list[str] = flag(
+        ["volcano"], "schedule pods with this schedulerName; may be repeated", repeat="array"
+    )
+    scheduler_conf: str = flag("", "path of the scheduler configuration; reloaded when it changes")
+    schedule_period: float = flag(1.0, "longest pause between cycles; changes start one at once", seconds=True)
+    resync_period: float = flag(0.0, "accepted for compatibility", seconds=True)
+    default_queue: str = flag("default", "queue of podgroups that name none")
+    version: bool = flag(False, "print the version and exit")
+    listen_address: str = flag(":8080", "address of /metrics")
+    healthz_address: str = flag(":11251", "address of /healthz and /readyz")
+    priority_class: bool = flag(True, "use priority classes for the priority of jobs")
+    kube_api_qps: float = flag(2000.0, "accepted for compatibility: a healthy server is not throttled")
+    kube_api_burst: int = flag(2000, "accepted for compatibility")
+    minimum_feasible_nodes: int = flag(100, "feasible nodes to look for at least, where a percentage is set")
+    minimum_percentage_nodes_to_find: int = flag(5, "accepted for compatibility")
+    percentage_nodes_to_find: int = flag(0, "stop after this share of feasible nodes; 0 looks at all")
+    plugins_dir: str = flag("", "directory of Python files with custom plugins and actions")
+    csi_storage: bool = flag(True, "watch CSI drivers and storage capacities")
+    enable_healthz: bool = flag(True, "serve /healthz and /readyz")
+    enable_metrics: bool = flag(True, "serve /metrics")
+    enable_pprof: bool = flag(False, "accepted for compatibility")
+    node_selector: list[str] = flag([], "only nodes with one of these labels (key:value)", repeat="slice")
+    cache_dumper: bool = flag(True, "write the scheduler's input to a file on SIGUSR1")
+    cache_dump_dir: str = flag("/tmp", "directory of these files")  # noqa: S108 - upstream's default
+    node_worker_threads: int = flag(20, "accepted for compatibility")
+    gate_removal_worker_num: int = flag(5, "workers that remove scheduling gates")
+    ignored_provisioners: list[str] = flag([], "storage provisioners whose volumes are not counted", repeat="slice")
+    resource_sync_timeout: float = flag(60.0, "longest wait for the first view of the cluster", seconds=True)
+    disable_default_scheduler_config: bool = flag(False, "fail instead of falling back to the default configuration")
+    scheduler_sharding_mode: str = flag("none", "none, hard or soft")
+    scheduler_sharding_name: str = flag("volcano", "the NodeShard of this scheduler")
+    leader_elect: bool = flag(True, "schedule only while holding the lease")
+    leader_elect_lease_duration: float = flag(15.0, "others wait this long before they take over", seconds=True)
+    leader_elect_renew_deadline: float = flag(10.0, "give up when renewing takes longer", seconds=True)
+    leader_elect_retry_period: float = flag(2.0, "pause between attempts", seconds=True)
+    leader_elect_resource_lock: str = flag("leases", "accepted for compatibility: always a Lease")
+    leader_elect_resource_name: str = flag("volcano", "name of the lease")
+    leader_elect_resource_namespace: str = flag("volcano-system", "namespace of the lease")
+    feature_gates: dict[str, bool] = flag({}, "Gate=true,Other=false")
+    verbosity: int = 0
+
+    def options(self) -> Options:
+        """What of this concerns decisions."""
+        return Options(
+            scheduler_names=tuple(self.scheduler_name),
+            default_queue=self.default_queue,
+            percentage_nodes_to_find=self.percentage_nodes_to_find,
+            minimum_feasible_nodes=self.minimum_feasible_nodes,
+            minimum_percentage_nodes_to_find=self.minimum_percentage_nodes_to_find,
+            feature_gates=self.feature_gates,
+            ignored_provisioners=tuple(self.ignored_provisioners),
+        )
+
+    @property
+    def uses_priority_classes(self) -> bool:
+        return self.priority_class and self.feature_gates.get("PriorityClass", True)
+
+    @property
+    def lease_namespace(self) -> str:
+        return self.lock_object_namespace or self.leader_elect_resource_namespace
+
+    @property
+    def component(self) -> str:
+        """What events name as their source."""
+        return self.scheduler_name[0] if len(self.scheduler_name) == 1 else "volcano"

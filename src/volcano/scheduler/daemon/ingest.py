@@ -1,0 +1,109 @@
+"""Informers on one side, the cluster on the other: watch events wait in an inbox and are applied between cycles.
+
+cluster/ingest.py knows what an event means; this is where it comes from and when it is applied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from volcano.api import resources as api
+from volcano.api.resource import Resource
+from volcano.kube.client import Client
+from volcano.kube.informer import Callbacks, Informer
+from volcano.scheduler.cluster.ingest import ADDED, DELETED, MODIFIED, Ingest
+
+log = logging.getLogger(__name__)
+
+ALWAYS: Final[tuple[Resource[Any], ...]] = (api.QUEUES, api.NODES, api.PODGROUPS, api.PODS)
+"""What every cycle needs, in the order in which it is best taken in."""
+
+_RANK: Final = {resource.plural: rank for rank, resource in enumerate((api.PRIORITY_CLASSES, *ALWAYS))}
+
+Item = tuple[str, str, Any]
+"""Event, plural name, object; or CALL, "", a function of the `Ingest`."""
+CALL: Final = "CALL"
+
+
+class Feed:
+    """`changed` is set when something waits; `apply` empties the inbox into the cluster (engine thread)."""
+
+    def __init__(self, client: Client, ingest: Ingest, *, priority_classes: bool = True) -> None:
+        self.changed = asyncio.Event()
+        self.informers: dict[str, Informer[Any]] = {}
+        self._client = client
+        self._ingest = ingest
+        self._inbox: list[Item] = []
+        self._first = True
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._essential = [*ALWAYS, *([api.PRIORITY_CLASSES] if priority_classes else [])]
+
+    def start(self, also: Iterable[str] = ()) -> None:
+        """Watch what every cycle needs, and the resources (by plural name) that the plugins in use want to see."""
+        wanted = {resource.plural: resource for resource in self._essential}
+        wanted |= {name: found for name in also if (found := _by_plural(name)) is not None}
+        for plural, resource in wanted.items():
+            if plural in self.informers:
+                continue
+            informer = self.informers[plural] = Informer(self._client, resource, handler=self._callbacks(plural))
+            self._tasks[plural] = asyncio.create_task(informer.run(), name=f"watch {plural}")
+
+    async def synced(self) -> None:
+        """Wait for the first complete view of what every cycle needs."""
+        await asyncio.gather(*(self.informers[resource.plural].synced() for resource in self._essential))
+
+    @property
+    def missing(self) -> list[str]:
+        """What of it has not been seen yet."""
+        essential = {resource.plural for resource in self._essential}
+        return [name for name in essential if name not in self.informers or not self.informers[name].has_synced]
+
+    def put(self, event: str, plural: str, source: Any) -> None:
+        self._inbox.append((event, plural, source))
+        self.changed.set()
+
+    def call(self, function: Callable[[Ingest], None]) -> None:
+        """Have something done to the cluster between cycles."""
+        self.put(CALL, "", function)
+
+    def apply(self) -> int:
+        """Take everything in that waits. An object that cannot be understood spoils only itself."""
+        items, self._inbox = self._inbox, []
+        if self._first and items:
+            items.sort(key=lambda item: _RANK.get(item[1], -1))
+            self._first = False
+        for event, plural, source in items:
+            try:
+                if event == CALL:
+                    source(self._ingest)
+                else:
+                    self._ingest.apply(event, plural, source)
+            except Exception:
+                log.exception("%s %s cannot be taken in", plural, getattr(getattr(source, "metadata", None), "key", ""))
+        return len(items)
+
+    async def close(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def store(self, plural: str) -> Mapping[str, Any]:
+        informer = self.informers.get(plural)
+        return informer.store if informer is not None else {}
+
+    def _callbacks(self, plural: str) -> Callbacks[Any]:
+        return Callbacks(
+            add=lambda new: self.put(ADDED, plural, new),
+            update=lambda _old, new: self.put(MODIFIED, plural, new),
+            delete=lambda old: self.put(DELETED, plural, old),
+        )
+
+
+def _by_plural(name: str) -> Resource[Any] | None:
+    for resource in (*api.ALL_VOLCANO, *api.ALL_KUBERNETES):
+        if resource.plural == name:
+            return resource
+    return None

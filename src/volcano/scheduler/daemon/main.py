@@ -1,0 +1,113 @@
+"""`vc-scheduler`: read the flags, reach the API server, serve health and metrics, schedule until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from volcano.http.server import Server
+    from volcano.scheduler.daemon.flags import Flags
+    from volcano.scheduler.daemon.server import Scheduler
+
+PROGRAM = "vc-scheduler"
+log = logging.getLogger(PROGRAM)
+
+
+def main(argv: list[str] | None = None) -> int:
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")  # the engine is one thread; idle pools would only cost memory
+    from volcano.http.server import ListenError
+    from volcano.kube import flags as command_line
+    from volcano.kube.config import ConfigError
+    from volcano.kube.leader import LeadershipLost
+    from volcano.scheduler.daemon.flags import Flags
+    from volcano.scheduler.daemon.queues import QueuesMissingError
+    from volcano.scheduler.framework.conf import ConfError
+    from volcano.scheduler.framework.registry import RegistryError
+
+    try:
+        flags = command_line.parse(Flags, sys.argv[1:] if argv is None else argv, PROGRAM)
+        if flags.version:
+            from volcano import __version__
+
+            sys.stdout.write(f"{PROGRAM} {__version__}\n")
+            return 0
+        level = logging.DEBUG if flags.verbosity >= 4 else logging.INFO
+        logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(flags))
+    except (
+        command_line.FlagError,
+        ConfError,
+        ConfigError,
+        LeadershipLost,
+        ListenError,
+        QueuesMissingError,
+        RegistryError,
+        ValueError,
+    ) as problem:
+        sys.stderr.write(f"{PROGRAM}: {problem}\n")
+        return 1
+    return 0
+
+
+async def _serve(flags: Flags) -> None:
+    from volcano.http.lifetime import stop_on_signals
+    from volcano.kube.client import Client
+    from volcano.kube.config import load
+    from volcano.kube.transport import HttpTransport
+    from volcano.scheduler.daemon.server import Scheduler
+
+    client = Client(HttpTransport(load(flags.kubeconfig or None, None, flags.master or None)), user_agent=PROGRAM)
+    scheduler = Scheduler(client, flags)
+    servers = await _listen(scheduler, flags)
+    try:
+        with stop_on_signals() as stop:
+            await scheduler.run(stop)
+    finally:
+        for server in servers:
+            await server.close(grace_seconds=1.0)
+        await client.close()
+
+
+async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
+    """Metrics and health, before anything else: standbys answer too."""
+    from volcano.http.health import HealthApp, parse_address, serve_health
+    from volcano.http.server import serve
+    from volcano.http.tls import server_context
+
+    alive = {"leader-election": scheduler.elector.health} if scheduler.elector else {}
+    app = HealthApp(scheduler.metrics.registry, alive=alive, ready={"scheduler": scheduler.is_ready})
+    servers = []
+    if flags.enable_metrics:
+        servers.append(await serve_health(app, flags.listen_address))
+        log.info("metrics on port %d", servers[-1].port)
+    if flags.enable_healthz:
+        if flags.ca_cert_file and flags.tls_cert_file and flags.tls_private_key_file:
+            host, port = parse_address(flags.healthz_address)
+            context = server_context(
+                Path(flags.tls_cert_file), Path(flags.tls_private_key_file), client_authority=Path(flags.ca_cert_file)
+            )
+            servers.append(await serve(app, host=host, port=port, ssl=context))
+        else:
+            servers.append(await serve_health(app, flags.healthz_address))
+        log.info("health on port %d", servers[-1].port)
+    return servers
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""The scheduler as a daemon. `Scheduler.run` is the whole story: watch, ingest, decide, effect."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from volcano.http.lifetime import until_stopped
+from volcano.kube.client import Client
+from volcano.kube.events import EventRecorder
+from volcano.kube.leader import LeaderElector
+from volcano.scheduler import engine
+from volcano.scheduler.cluster.cluster import Cluster
+from volcano.scheduler.cluster.ingest import Ingest
+from volcano.scheduler.daemon import queues
+from volcano.scheduler.daemon.binding import Outbox
+from volcano.scheduler.daemon.flags import Flags
+from volcano.scheduler.daemon.ingest import Feed
+from volcano.scheduler.daemon.metrics import Metrics
+from volcano.scheduler.daemon.reload import Configuration
+from volcano.scheduler.daemon.statuses import StatusWriter
+from volcano.scheduler.framework.decisions import Bind, Decisions, PodVerdict
+from volcano.scheduler.framework.messages import SCHEDULER_ERROR
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+DEBOUNCE_SECONDS: Final = 0.010
+CONF_CHECK_SECONDS: Final = 1.0
+FAREWELL_SECONDS: Final = 5.0
+
+
+async def run(client: Client, flags: Flags, stop: asyncio.Event, scheduler: Scheduler | None = None) -> None:
+    """Schedule until `stop` is set."""
+    await (scheduler or Scheduler(client, flags)).run(stop)
+
+
+class Scheduler:
+    """One scheduler. The engine runs on a thread of its own; everything else on the event loop."""
+
+    def __init__(self, client: Client, flags: Flags, *, seed: int | None = None) -> None:
+        self.flags = flags
+        self.options = flags.options()
+        self.metrics = Metrics()
+        self.configuration = Configuration(
+            flags.scheduler_conf,
+            plugins_dir=flags.plugins_dir,
+            required=flags.disable_default_scheduler_config,
+            on_reload=lambda outcome: self.metrics.reloads.labels(outcome).inc(),
+        )
+        self.cluster = Cluster(flags.default_queue)
+        ingest = Ingest(self.cluster, flags.scheduler_name, flags.node_selector)
+        self.recorder = EventRecorder(client, flags.component)
+        self.feed = Feed(client, ingest, priority_classes=flags.uses_priority_classes)
+        self.statuses = StatusWriter(client, self.feed, self.recorder)
+        self.outbox = Outbox(
+            client,
+            self.feed,
+            self.recorder,
+            self.metrics,
+            on_bind_failed=self._bind_failed,
+            component=flags.component,
+        )
+        self.elector = _elector(client, flags) if flags.leader_elect else None
+        self.leading = self.elector is None
+        self._client = client
+        self._rng = random.Random(seed)
+        self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        self._cycled = False
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Watch the cluster, take in what changes, decide, and carry the decisions out, until `stop` is set."""
+        work = [
+            asyncio.create_task(self._prepare_and_schedule(), name="schedule"),
+            asyncio.create_task(self.outbox.run(), name="binds"),
+            asyncio.create_task(self.statuses.run(), name="statuses"),
+            asyncio.create_task(self.recorder.run(), name="events"),
+        ]
+        if self.elector is not None:
+            work.append(asyncio.create_task(self.elector.run(self._lead), name="lease"))
+        finished = asyncio.Event()
+        farewell = asyncio.create_task(self._farewell(stop, finished), name="farewell")
+        try:
+            await until_stopped(finished, *work, farewell)
+        finally:
+            await self.feed.close()
+            self._engine.shutdown(wait=True)
+
+    def is_ready(self) -> str | None:
+        """None once the cluster is known and, where this scheduler leads, a cycle has run."""
+        if self.feed.missing:
+            return f"waiting for the first view of {', '.join(sorted(self.feed.missing))}"
+        return "waiting for the first cycle" if self.leading and not self._cycled else None
+
+    # The loop
+
+    async def _prepare_and_schedule(self) -> None:
+        await queues.ensure(self._client, self.flags.default_queue)
+        self._watch()
+        try:
+            async with asyncio.timeout(self.flags.resource_sync_timeout or None):
+                await self.feed.synced()
+        except TimeoutError:
+            log.error("not all of the cluster is known, scheduling starts anyway: %s", ", ".join(self.feed.missing))
+        while True:
+            await self._next_change()
+            if self.configuration.refresh():
+                self._watch()
+            if self.leading:
+                await self._cycle()
+            else:
+                await self._in_engine(self.feed.apply)
+
+    async def _cycle(self) -> None:
+        began = time.monotonic()
+        try:
+            loop = asyncio.get_running_loop()
+            decisions = await self._in_engine(lambda: self._decide(loop))
+        except Exception:
+            log.exception("this cycle failed; everything it had not committed is undone")
+            return
+        self._cycled = True
+        self.outbox.send(decisions.evictions)
+        self.statuses.accept(decisions)
+        self.metrics.cycled(decisions, time.monotonic() - began)
+
+    def _decide(self, loop: asyncio.AbstractEventLoop) -> Decisions:
+        """On the engine's thread. Binds of a complete gang leave while the next one is being placed."""
+        self.feed.apply()
+        return engine.cycle(
+            self.cluster,
+            self.configuration.conf,
+            self.options,
+            time.time(),
+            self._rng,
+            registry=self.configuration.registry,
+            on_commit=lambda binds: _hand_over(loop, self.outbox, binds),
+            timer=time.perf_counter,
+        )
+
+    async def _next_change(self) -> None:
+        """Until something has changed and the burst it belongs to has arrived, or a period has passed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.flags.schedule_period if self._cycled else 0.1):
+                await self.feed.changed.wait()
+                await asyncio.sleep(DEBOUNCE_SECONDS)
+        self.feed.changed.clear()
+
+    # Parts
+
+    def _watch(self) -> None:
+        kinds = self.configuration.registry.plugins
+        used = [kinds[option.name] for option in self.configuration.conf.plugins if option.name in kinds]
+        self.feed.start(plural for plugin in used for plural in plugin.watches)
+
+    async def _lead(self) -> None:
+        log.info("this scheduler leads")
+        self.leading = True
+        self.feed.changed.set()
+        await asyncio.Event().wait()
+
+    async def _farewell(self, stop: asyncio.Event, finished: asyncio.Event) -> None:
+        """When told to stop: no new cycles, but what was decided is still carried out."""
+        await stop.wait()
+        self.leading = False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_SECONDS):
+                await self.outbox.drain()
+                await self.statuses.flush()
+        await self.recorder.flush()
+        finished.set()
+
+    def _bind_failed(self, bind: Bind, message: str) -> None:
+        self.statuses.pod_failed(PodVerdict(bind.uid, bind.namespace, bind.name, SCHEDULER_ERROR, message))
+
+    async def _in_engine(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._engine, function)
+
+
+def _hand_over(loop: asyncio.AbstractEventLoop, outbox: Outbox, binds: Sequence[Bind]) -> None:
+    loop.call_soon_threadsafe(outbox.send, list(binds))
+
+
+def _elector(client: Client, flags: Flags) -> LeaderElector:
+    return LeaderElector(
+        client,
+        name=flags.leader_elect_resource_name,
+        namespace=flags.lease_namespace,
+        lease_seconds=flags.leader_elect_lease_duration,
+        renew_seconds=flags.leader_elect_renew_deadline,
+        retry_seconds=flags.leader_elect_retry_period,
+    )
