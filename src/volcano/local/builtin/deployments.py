@@ -1,0 +1,82 @@
+"""The Deployment controller: one replica set per template, rolled over as the strategy says.
+
+Neighbours: `rollout` decides; `replicasets` makes the pods.
+"""
+
+from __future__ import annotations
+
+import time
+
+from volcano.api import keys
+from volcano.api.meta import JsonObject
+from volcano.api.resources import DEPLOYMENTS, REPLICA_SETS
+from volcano.kube.errors import AlreadyExists, NotFound
+from volcano.kube.informer import Callbacks
+from volcano.local.builtin import rollout
+from volcano.local.builtin.controller import Controller
+from volcano.local.builtin.world import BY_CONTROLLER
+
+
+class DeploymentController(Controller):
+    name = "deployment"
+
+    def connect(self) -> None:
+        self.world.deployments.add_handler(Callbacks(self._add, lambda _old, new: self._add(new)))
+        self.world.replica_sets.add_handler(
+            Callbacks(self._add_owner, lambda _old, new: self._add_owner(new), self._add_owner)
+        )
+
+    def _add(self, document: JsonObject) -> None:
+        self.queue.add(f"{document['metadata']['namespace']}/{document['metadata']['name']}")
+
+    def _add_owner(self, replica_set: JsonObject) -> None:
+        for owner in replica_set["metadata"].get("ownerReferences") or []:
+            if owner.get("controller") and owner["kind"] == "Deployment":
+                self.queue.add(f"{replica_set['metadata']['namespace']}/{owner['name']}")
+
+    async def reconcile(self, key: str) -> float | None:
+        deployment = self.world.deployments.store.get(key)
+        if deployment is None or "deletionTimestamp" in deployment["metadata"]:
+            return None
+        replica_sets = self.world.replica_sets.by_index(BY_CONTROLLER, deployment["metadata"]["uid"])
+        await self._perform(deployment, rollout.plan(deployment, replica_sets))
+        await self._report(deployment, replica_sets)
+        return None
+
+    async def _perform(self, deployment: JsonObject, plan: rollout.RolloutPlan) -> None:
+        namespace = deployment["metadata"]["namespace"]
+        if plan.create is not None:
+            try:
+                await self.client.create(REPLICA_SETS.untyped, plan.create)
+            except AlreadyExists:  # made a moment ago and not in the cache yet
+                return
+        sizes = {name: {"spec": {"replicas": size}} for name, size in plan.sizes.items()}
+        marks = {name: _revision(revision) for name, revision in plan.revisions.items()}
+        for name in {**sizes, **marks}:
+            body: JsonObject = {**sizes.get(name, {}), **marks.get(name, {})}
+            await self.client.patch(REPLICA_SETS.untyped, name, body, namespace)
+        for name in plan.delete:
+            await self.client.delete(REPLICA_SETS, name, namespace, propagation="Background")
+        annotations = deployment["metadata"].get("annotations") or {}
+        if annotations.get(keys.DEPLOYMENT_REVISION) != plan.revision:
+            body = _revision(plan.revision)
+            await self.client.patch(DEPLOYMENTS.untyped, deployment["metadata"]["name"], body, namespace)
+
+    async def _report(self, deployment: JsonObject, replica_sets: list[JsonObject]) -> None:
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        status = rollout.status(deployment, replica_sets, now)
+        stored = deployment.get("status") or {}
+        if all(stored.get(name, 0) == value for name, value in status.items()):
+            return
+        metadata = deployment["metadata"]
+        body = {"metadata": {"uid": metadata["uid"]}, "status": status}
+        try:
+            await self.client.patch(
+                DEPLOYMENTS.untyped, metadata["name"], body, metadata["namespace"], subresource="status"
+            )
+        except NotFound:
+            return
+
+
+def _revision(revision: str) -> JsonObject:
+    return {"metadata": {"annotations": {keys.DEPLOYMENT_REVISION: revision}}}

@@ -1,0 +1,70 @@
+"""The shared informers of these controllers: each collection is watched once, whoever asks for it.
+
+Neighbours: `views` are the types kept; `main` runs `World.run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from volcano.api.meta import JsonObject
+from volcano.api.resource import Resource
+from volcano.api.resources import BATCH_JOBS, DEPLOYMENTS, NODES, REPLICA_SETS
+from volcano.kube.client import Client
+from volcano.kube.informer import Informer
+from volcano.local.builtin.views import POD_VIEWS, Head, PodView, controller_of, document_controller_uid, viewed_as
+
+BY_CONTROLLER = "controller"
+BY_NODE = "node"
+
+
+class World:
+    """Caches of the cluster, kept by `run`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._heads: dict[str, Informer[Head]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self.pods: Informer[PodView] = Informer(
+            client, POD_VIEWS, indexers={BY_CONTROLLER: _pod_controller, BY_NODE: lambda pod: [pod.spec.node_name]}
+        )
+        self.replica_sets: Informer[JsonObject] = Informer(
+            client, REPLICA_SETS.untyped, indexers={BY_CONTROLLER: lambda document: [document_controller_uid(document)]}
+        )
+        self.deployments: Informer[JsonObject] = Informer(client, DEPLOYMENTS.untyped)
+        self.jobs: Informer[JsonObject] = Informer(client, BATCH_JOBS.untyped)
+        self.nodes: Informer[JsonObject] = Informer(client, NODES.untyped)
+        self._shared: list[Informer[Any]] = [self.pods, self.replica_sets, self.deployments, self.jobs, self.nodes]
+
+    def heads(self, resource: Resource[Any]) -> Informer[Any]:
+        """An informer over the collection that knows at least each object's metadata."""
+        for informer in self._shared:
+            if _same(informer.resource, resource):
+                return informer
+        name = f"{resource.plural}.{resource.group}"
+        if name not in self._heads:
+            informer = self._heads[name] = Informer(self._client, viewed_as(resource, Head))
+            if self._tasks is not None:
+                self._tasks.create_task(informer.run())
+        return self._heads[name]
+
+    async def run(self) -> None:
+        """Follow every collection asked for, also those asked for later."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            for informer in (*self._shared, *self._heads.values()):
+                tasks.create_task(informer.run())
+
+    async def synced(self) -> None:
+        for informer in (*self._shared, *self._heads.values()):
+            await informer.synced()
+
+
+def _pod_controller(pod: PodView) -> list[str]:
+    owner = controller_of(pod.metadata.owner_references)
+    return [owner.uid] if owner is not None else []
+
+
+def _same(one: Resource[Any], other: Resource[Any]) -> bool:
+    return (one.group, one.plural) == (other.group, other.plural)
