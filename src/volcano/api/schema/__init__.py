@@ -12,3 +12,4 @@ from volcano.api.schema.errors import (
     invalid_message as invalid_message,
 )
 from volcano.api.schema.strict import duplicate_fields as duplicate_fields, strict_message as strict_message
+from volcano.api.schema.structural import structural_errors as structural_errors
