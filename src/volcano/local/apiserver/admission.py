@@ -51,8 +51,8 @@ class Admission:
         self._steps = steps
 
     @classmethod
-    def standard(cls, store: Store) -> Admission:
-        return cls((NamespaceLifecycle(store), PodDefaults(store), VolcanoRules(store)))
+    def standard(cls, store: Store, *further: Step) -> Admission:
+        return cls((NamespaceLifecycle(store), PodDefaults(store), VolcanoRules(store), *further))
 
     async def mutate(self, attributes: Attributes) -> None:
         for step in self._steps:

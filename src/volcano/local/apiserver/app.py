@@ -20,11 +20,13 @@ from volcano.local.apiserver.accounts import TokenRequests
 from volcano.local.apiserver.admission import Admission
 from volcano.local.apiserver.authn import ANONYMOUS, Authenticator, unauthorized
 from volcano.local.apiserver.call import Call, User
+from volcano.local.apiserver.definitions import COLLECTION as DEFINITIONS, Definitions
 from volcano.local.apiserver.deletes import Deletes
 from volcano.local.apiserver.faults import PatchError
 from volcano.local.apiserver.journal import StorageError, StorageFull
 from volcano.local.apiserver.kinds import Kinds
 from volcano.local.apiserver.logs import Logs
+from volcano.local.apiserver.monitoring import Monitor
 from volcano.local.apiserver.pod_actions import Bindings, Evictions
 from volcano.local.apiserver.published import Publisher, version
 from volcano.local.apiserver.reads import Reads, respond
@@ -82,7 +84,9 @@ class ApiServer:
         self._authenticator = authenticator or Authenticator({}, self._accounts)
         self._hosts = hosts
         self._pki = pki
-        admission = Admission.standard(store)
+        self._definitions = Definitions(store, self.registry)
+        self._monitor = Monitor(store)
+        admission = Admission.standard(store, self._definitions)
         kinds = Kinds()
         self._publisher = Publisher(self.registry)
         self._reads = Reads(store)
@@ -137,8 +141,23 @@ class ApiServer:
         if target.namespace and not resource.namespaced:
             raise status.no_such_path()
         call = Call(request, resource, target.namespace, target.name, target.subresource, user)
-        if not user.is_master:
-            self._authorizer.check(call, _verb(request, target))
+        started, verb = time.perf_counter(), _verb(request, target)
+        code = 500
+        try:
+            response = await self._authorized(call, target, verb)
+            code = response.status
+        except PatchError as error:
+            code = error.status
+            raise
+        finally:
+            self._monitor.count(verb, resource.plural, code, started)
+        return response
+
+    async def _authorized(self, call: Call, target: Target, verb: str) -> Response:
+        if not call.user.is_master:
+            self._authorizer.check(call, verb)
+        if call.resource.storage == DEFINITIONS:
+            await self._definitions.write_own(self._writes)
         if target.name:
             return await self._on_object(call)
         return await self._on_collection(call, target)
@@ -216,12 +235,14 @@ class ApiServer:
             )
 
     def _about_itself(self, request: Request, user: User) -> Response:
-        if request.path in ("/healthz", "/livez", "/readyz"):
-            return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
+        if probed := self._monitor.probe(request):
+            return probed
         if request.path == "/version":
             return version()
         if user is ANONYMOUS:
             raise unauthorized()
+        if request.path == "/metrics":
+            return self._monitor.metrics()
         answer = self._publisher.answer(request)
         if answer is None:
             raise status.no_such_path()
@@ -234,6 +255,7 @@ class ApiServer:
         for name in INITIAL_NAMESPACES:
             if self.store.latest("namespaces", name) is None:
                 self._writes.seed(resource, {"metadata": {"name": name}})
+        self._definitions.start()
         await self.store.settled()
 
 

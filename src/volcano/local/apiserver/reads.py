@@ -75,8 +75,9 @@ class Reads:
 
     def close(self) -> None:
         """End all watches."""
-        for listener in self._store.listeners():
-            listener.end()
+        for collection in self._store.collections():
+            for listener in tuple(collection.listeners):
+                listener.end()
 
     def _start(
         self,

@@ -141,6 +141,7 @@ class Store:
         self._flush_scheduled = False
         self.revision = 1  # the newest change, durable or not
         self.durable = 1  # what reads and watches may see
+        self.trouble: StorageError | None = None  # why the last commit failed, until one succeeds
         self._recover(journal.load())
 
     @classmethod
@@ -158,8 +159,8 @@ class Store:
             found = self._collections[name] = Collection(name, self._start)
         return found
 
-    def listeners(self) -> list[Listener]:
-        return [listener for collection in self._collections.values() for listener in collection.listeners]
+    def collections(self) -> Iterable[Collection]:
+        return self._collections.values()
 
     # -- reading: only what is durable --------------------------------------------------------------------------
 
@@ -300,6 +301,7 @@ class Store:
         if batch is None:
             return
         self._committing = None
+        self.trouble = error
         if error is not None:
             self._roll_back(batch, error)
             return

@@ -125,4 +125,8 @@ def strategy_of(resource: ResourceInfo) -> Strategy:
         from volcano.local.apiserver.pods import PodStrategy
 
         return PodStrategy(resource)
+    if resource.qualified == "customresourcedefinitions.apiextensions.k8s.io":
+        from volcano.local.apiserver.definitions import DefinitionStrategy
+
+        return DefinitionStrategy(resource)
     return _SPECIAL.get(resource.qualified, Strategy)(resource)
