@@ -264,8 +264,6 @@ def free_port() -> int:
         ([*SERVICE, "--enabled-admission=/nope"], "enabled admission /nope not found on the admission registered map"),
         ([*SERVICE, "--tls-cert-file=x"], "go together"),
         ([*SERVICE, "--port=70000"], "--port 70000"),
-        ([*SERVICE, "--graceful-shutdown-time=soon"], "--graceful-shutdown-time"),
-        ([*SERVICE, "--feature-gates=X"], "--feature-gates"),
     ],
 )
 def test_flags_that_make_no_sense(flags: list[str], message: str):

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack
 
 import msgspec
 
+from volcano import __version__
 from volcano.http.health import HealthApp, serve_health
 from volcano.http.lifetime import stop_on_signals, until_stopped
 from volcano.http.metrics import Registry
@@ -21,10 +22,9 @@ from volcano.kube.client import Client
 from volcano.kube.config import ConfigError, load
 from volcano.kube.errors import ApiError
 from volcano.kube.transport import HttpTransport
-from volcano.webhooks.certificates import CertificateError
 from volcano.webhooks.groups import WatchedGroups
 from volcano.webhooks.identity import FileIdentity, IdentitySource, OwnIdentity, SecretIdentity
-from volcano.webhooks.options import Options, OptionsError, parse
+from volcano.webhooks.options import Options, parse
 from volcano.webhooks.presence import Presence
 from volcano.webhooks.registration import Registrar
 from volcano.webhooks.rules import Settings
@@ -40,15 +40,18 @@ LIMITS = Limits(body_bytes=3 * 1024 * 1024, head_seconds=5.0, body_seconds=30.0,
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT. Anything that prevents the start is the last line on standard error."""
     try:
-        options = parse(argv)
+        options = parse(sys.argv[1:] if argv is None else argv)
+        if options.version:
+            sys.stdout.write(f"vc-webhook-manager {__version__}\n")
+            return 0
         logging.basicConfig(
             level=logging.DEBUG if options.verbosity >= 4 else logging.INFO,
             format="%(asctime)s %(levelname)s %(name)s: %(message)s",
             stream=sys.stderr,
         )
         asyncio.run(_run_until_signal(options))
-    except (OptionsError, CertificateError, ConfigError, ApiError, OSError, ValueError) as error:
-        print(f"vc-webhook-manager: {error}", file=sys.stderr)  # noqa: T201 - logging may not be set up
+    except (ValueError, ConfigError, ApiError, OSError) as error:
+        sys.stderr.write(f"vc-webhook-manager: {error}\n")
         return 1
     return 0
 

@@ -1,25 +1,63 @@
-"""The flags of vc-webhook-manager, with the names and defaults of Volcano's."""
+"""The flags of vc-webhook-manager, with the names and defaults of Volcano's; what they mean is an `Options`."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from volcano.api import duration
+from volcano.kube import flags
+from volcano.kube.flags import flag
 from volcano.webhooks.registration import Endpoint
 from volcano.webhooks.rules import RULES, Rule, Settings
 
 DEFAULT_ADMISSION: Final = (
     "/jobs/mutate,/jobs/validate,/podgroups/mutate,/pods/validate,/pods/mutate,/queues/mutate,/queues/validate"
 )
-GATES: Final = {"SchedulingGatesQueueAdmission": False, "PodLevelResources": True}
 
 
 class OptionsError(ValueError):
-    """A flag with a value that makes no sense."""
+    """Flags that make no sense, alone or together."""
+
+
+@dataclass
+class Flags:
+    master: str = flag("", "address of the API server, instead of the kubeconfig's")
+    kubeconfig: str = flag("", "path of the kubeconfig")
+    kube_api_qps: float = flag(50.0, "accepted for compatibility: a healthy server is not throttled")
+    kube_api_burst: int = flag(100, "accepted for compatibility")
+    tls_cert_file: str = flag("", "serving certificate; without these three files one is issued and renewed")
+    tls_private_key_file: str = flag("", "key of the serving certificate")
+    ca_cert_file: str = flag("", "authorities that the API server shall trust")
+    listen_address: str = flag("", "host, or host:port, to serve on")
+    port: int = flag(8443, "port to serve on; 0 is any free one")
+    webhook_namespace: str = flag("", "namespace of the Service in front of the webhooks")
+    webhook_service_name: str = flag("", "the Service in front of the webhooks")
+    webhook_url: str = flag("", "URL of the webhooks when they are not behind a Service")
+    register_webhooks: bool = flag(True, "create the webhook configurations that do not exist")
+    enabled_admission: str = flag(DEFAULT_ADMISSION, "comma-separated paths to serve")
+    scheduler_name: list[str] = flag(["volcano"], "judge pods with this schedulerName; may be repeated", repeat="array")
+    admission_conf: str = flag("", "path of the resource-group file; pods are mutated only with one")
+    enable_healthz: bool = flag(True, "serve /healthz, /readyz and /metrics")
+    healthz_address: str = flag(":11251", "address of /healthz, /readyz and /metrics")
+    graceful_shutdown_time: float = flag(30.0, "how long requests in flight may take at the end", seconds=True)
+    enable_queue_allocated_pods_check: bool = flag(False, "do not let queues with allocated pods be deleted")
+    max_queue_depth: int = flag(5, "levels of queues below root")
+    enable_root_queue_protection: bool = flag(True, "do not let queue root be limited")
+    feature_gates: dict[str, bool] = flag({}, "Gate=true,Other=false")
+    version: bool = flag(False, "print the version and exit")
+    verbosity: int = 0
+
+    def settings(self) -> Settings:
+        return Settings(
+            scheduler_names=tuple(self.scheduler_name),
+            max_queue_depth=self.max_queue_depth,
+            check_allocated_pods_on_queue_delete=self.enable_queue_allocated_pods_check,
+            protect_root_queue=self.enable_root_queue_protection,
+            queue_admission_gates=self.feature_gates.get("SchedulingGatesQueueAdmission", False),
+            pod_level_resources=self.feature_gates.get("PodLevelResources", True),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,90 +77,34 @@ class Options:
     kubeconfig: str | None = None
     master: str | None = None
     verbosity: int = 0
+    version: bool = False
 
 
-def parse(argv: Sequence[str] | None = None) -> Options:
-    flags = _parser().parse_args([_long(word) for word in argv] if argv is not None else None)
-    gates = {**GATES, **_gates(flags.feature_gates)}
-    settings = Settings(
-        scheduler_names=tuple(flags.scheduler_name or ["volcano"]),
-        max_queue_depth=flags.max_queue_depth,
-        check_allocated_pods_on_queue_delete=flags.enable_queue_allocated_pods_check,
-        protect_root_queue=flags.enable_root_queue_protection,
-        queue_admission_gates=gates["SchedulingGatesQueueAdmission"],
-        pod_level_resources=gates["PodLevelResources"],
-    )
-    if not (flags.webhook_url or (flags.webhook_namespace and flags.webhook_service_name)):
+def parse(arguments: Sequence[str]) -> Options:
+    given = flags.parse(Flags, arguments, "vc-webhook-manager")
+    has_service = given.webhook_namespace and given.webhook_service_name
+    if not (given.webhook_url or has_service or given.version):
         raise OptionsError(
             "failed to start webhooks as both 'url' and 'namespace/name' of webhook are empty: "
             "give --webhook-url, or --webhook-namespace and --webhook-service-name"
         )
-    host, port = _listen(flags.listen_address, flags.port)
+    host, port = _listen(given.listen_address, given.port)
     return Options(
-        rules=_rules(flags.enabled_admission),
-        settings=settings,
-        endpoint=Endpoint(flags.webhook_url, flags.webhook_namespace, flags.webhook_service_name),
+        rules=_rules(given.enabled_admission),
+        settings=given.settings(),
+        endpoint=Endpoint(given.webhook_url, given.webhook_namespace, given.webhook_service_name),
         host=host,
         port=port,
-        health_address=flags.healthz_address if flags.enable_healthz else None,
-        graceful_seconds=_seconds("--graceful-shutdown-time", flags.graceful_shutdown_time),
-        admission_conf=Path(flags.admission_conf) if flags.admission_conf else None,
-        certificate_files=_certificate_files(flags),
-        register=flags.register_webhooks,
-        kubeconfig=flags.kubeconfig or None,
-        master=flags.master or None,
-        verbosity=flags.v,
+        health_address=given.healthz_address if given.enable_healthz else None,
+        graceful_seconds=given.graceful_shutdown_time,
+        admission_conf=Path(given.admission_conf) if given.admission_conf else None,
+        certificate_files=_certificate_files(given),
+        register=given.register_webhooks,
+        kubeconfig=given.kubeconfig or None,
+        master=given.master or None,
+        verbosity=given.verbosity,
+        version=given.version,
     )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="vc-webhook-manager", description="Volcano's admission webhooks.")
-    add = parser.add_argument
-    add("--master", default="", help="address of the API server; overrides the kubeconfig's")
-    add("--kubeconfig", default="", help="kubeconfig file; without it the usual places, then the pod's account")
-    add("--kube-api-qps", type=float, default=50.0, help="accepted; a healthy server is not throttled")
-    add("--kube-api-burst", type=int, default=100, help="accepted; a healthy server is not throttled")
-    add("--tls-cert-file", default="", help="serving certificate; without the three files one is issued and renewed")
-    add("--tls-private-key-file", default="", help="key of the serving certificate")
-    add("--ca-cert-file", default="", help="authorities that the API server shall trust")
-    add("--listen-address", default="", help="host, or host:port, to serve on")
-    add("--port", type=int, default=8443, help="port to serve on; 0 for any free one")
-    add("--webhook-namespace", default="", help="namespace of the Service in front of the webhooks")
-    add("--webhook-service-name", default="", help="the Service in front of the webhooks")
-    add("--webhook-url", default="", help="URL of the webhooks when they are not behind a Service")
-    add("--register-webhooks", **_boolean(True), help="create the webhook configurations that do not exist")
-    add("--enabled-admission", default=DEFAULT_ADMISSION, help="comma-separated paths to serve")
-    add("--scheduler-name", action="append", help="scheduler whose pods are judged; may be repeated")
-    add("--admission-conf", default="", help="resource-group file; pods are mutated only with one")
-    add("--enable-healthz", **_boolean(True), help="serve /healthz, /readyz and /metrics")
-    add("--healthz-address", default=":11251", help="where to serve them")
-    add("--graceful-shutdown-time", default="30s", help="how long requests in flight may take at the end")
-    add("--enable-queue-allocated-pods-check", **_boolean(False), help="keep queues with allocated pods")
-    add("--max-queue-depth", type=int, default=5, help="levels of queues below root")
-    add("--enable-root-queue-protection", **_boolean(True), help="refuse limits on queue root")
-    add("--feature-gates", default="", help=f"name=true|false pairs; known: {', '.join(GATES)}")
-    add("--log-flush-frequency", default="5s", help="accepted; logs are never held back")
-    add("--logtostderr", **_boolean(True), help="accepted; logs go to standard error")
-    add("-v", type=int, default=0, help="log level; 4 and more shows every decision")
-    return parser
-
-
-def _boolean(default: bool) -> dict[str, Any]:
-    """`--flag`, `--flag=true` and `--flag=false`, as Go's flags are given."""
-    return {"nargs": "?", "const": True, "default": default, "type": _truth, "metavar": "true|false"}
-
-
-def _truth(text: str) -> bool:
-    if text.lower() in ("true", "t", "1"):
-        return True
-    if text.lower() in ("false", "f", "0"):
-        return False
-    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
-
-
-def _long(word: str) -> str:
-    """`-flag` as `--flag`: Go's flag package takes both."""
-    return f"-{word}" if word.startswith("-") and not word.startswith(("--", "-v", "-h")) and len(word) > 2 else word
 
 
 def _rules(enabled: str) -> tuple[Rule, ...]:
@@ -136,18 +118,6 @@ def _rules(enabled: str) -> tuple[Rule, ...]:
     return tuple(known[path] for path in dict.fromkeys(paths))
 
 
-def _gates(text: str) -> dict[str, bool]:
-    """Gates of other programs, such as the API server's, are accepted and ignored."""
-    found = {}
-    for pair in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, value = pair.partition("=")
-        if not equals or value.lower() not in ("true", "false"):
-            raise OptionsError(f"--feature-gates: {pair!r} is not of the form Name=true or Name=false")
-        if name in GATES:
-            found[name] = value.lower() == "true"
-    return found
-
-
 def _listen(address: str, port: int) -> tuple[str, int]:
     host, colon, own_port = address.rpartition(":")
     if colon and own_port.isdigit() and not host.endswith(":"):
@@ -157,18 +127,11 @@ def _listen(address: str, port: int) -> tuple[str, int]:
     return address.strip("[]") or "0.0.0.0", port
 
 
-def _seconds(flag: str, text: str) -> float:
-    try:
-        return duration.parse_seconds(text)
-    except duration.DurationError as error:
-        raise OptionsError(f"{flag}: {error}") from error
-
-
-def _certificate_files(flags: argparse.Namespace) -> tuple[Path, Path, Path] | None:
-    given = (flags.tls_cert_file, flags.tls_private_key_file, flags.ca_cert_file)
-    if not any(given):
+def _certificate_files(given: Flags) -> tuple[Path, Path, Path] | None:
+    files = (given.tls_cert_file, given.tls_private_key_file, given.ca_cert_file)
+    if not any(files):
         return None
-    if not all(given):
+    if not all(files):
         raise OptionsError("--tls-cert-file, --tls-private-key-file and --ca-cert-file go together: give all or none")
-    certificate, key, authorities = map(Path, given)
+    certificate, key, authorities = map(Path, files)
     return certificate, key, authorities
