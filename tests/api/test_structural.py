@@ -29,13 +29,7 @@ def of(**properties: Any) -> dict[str, Any]:
         (of(a={"type": "text"}), 'schema.properties[a].type: Unsupported value: "text"'),
         (of(a={"$ref": "#/x", "type": "object"}), "schema.properties[a].$ref: Forbidden"),
         (
-            of(
-                a={
-                    "type": "object",
-                    "properties": {"b": {"type": "string"}},
-                    "additionalProperties": {"type": "string"},
-                }
-            ),
+            of(a={**of(b={"type": "string"}), "additionalProperties": {"type": "string"}}),
             "schema.properties[a].additionalProperties: Forbidden",
         ),
         (

@@ -183,7 +183,5 @@ def _version_causes(version: JsonObject, field: str) -> Iterator[Cause]:
     if not structure:
         yield required(f"{field}.schema.openAPIV3Schema", "schemas are required")
         return
-    try:
-        schema.compile(structure, builtin_schemas.load().__getitem__)
-    except schema.SchemaError as error:
-        yield cause(f"{field}.schema.openAPIV3Schema", f"Invalid value: {error}")
+    for error in schema.structural_errors(structure, f"{field}.schema.openAPIV3Schema"):
+        yield cause(error.path, error.body, error.reason)
