@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from tests.kube.memory_api import MemoryApi
 from volcano.api.core import Pod
 from volcano.api.resources import PODS
+from volcano.http.message import Request, Response
 from volcano.kube.client import Client
 from volcano.kube.informer import Callbacks, Informer
 from volcano.kube.transport import InProcessTransport
@@ -104,3 +107,154 @@ def test_an_expired_version_leads_to_a_diff_not_to_a_replay(watch_list: bool) ->
             assert informer.relists == 2
 
     asyncio.run(main())
+
+
+def test_an_object_that_becomes_unreadable_leaves_the_store() -> None:
+    async def main() -> None:
+        api = MemoryApi()
+        api.put("a")
+        recorder = Recorder()
+        async with following(api, recorder) as informer:
+            api.put("a", spec=5)
+            api.put("b")
+            await until(lambda: "+b" in recorder.seen)
+            assert recorder.seen == ["+a", "-a", "+b"]
+            api.put("a")
+            await until(lambda: "default/a" in informer.store)
+
+    asyncio.run(main())
+
+
+def test_a_failing_handler_harms_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        api = MemoryApi()
+        recorder = Recorder()
+        async with following(api) as informer:
+            informer.add_handler(Callbacks(add=lambda pod: 1 / 0))  # type: ignore[arg-type, return-value]
+            informer.add_handler(recorder)
+            api.put("a")
+            await until(lambda: "+a" in recorder.seen)
+        assert "a handler failed for Pod default/a" in caplog.text
+
+    asyncio.run(main())
+
+
+def test_a_late_handler_learns_what_is_known() -> None:
+    async def main() -> None:
+        api = MemoryApi()
+        api.put("a")
+        async with following(api) as informer:
+            recorder = Recorder()
+            informer.add_handler(recorder)
+            assert recorder.seen == ["+a"]
+
+    asyncio.run(main())
+
+
+def test_a_server_that_only_streams_silence_is_listed() -> None:
+    class Deaf(MemoryApi):
+        async def handle(self, request: Request) -> Response:
+            request.query = [pair for pair in request.query if pair[0] != "sendInitialEvents"]
+            return await super().handle(request)
+
+    async def main() -> None:
+        api = Deaf()
+        api.put("a")
+        async with following(api) as informer:
+            assert list(informer.store) == ["default/a"]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("volcano.kube.informer.INITIAL_SILENCE_SECONDS", 0.05)
+        asyncio.run(main())
+
+
+def test_watches_that_end_at_once_do_not_become_a_storm() -> None:
+    class Hasty(MemoryApi):
+        async def _events(self, since: int, initial: bool) -> AsyncIterator[bytes]:
+            if initial:
+                async for event in super()._events(since, initial):
+                    yield event
+                    if b"BOOKMARK" in event:
+                        return
+
+    async def main() -> None:
+        api = Hasty()
+        async with following(api):
+            await asyncio.sleep(0.3)
+            assert len(api.requests) < 6
+
+    asyncio.run(main())
+
+
+class Mirror:
+    """Builds its own copy from the callbacks alone, and notes those that do not fit together."""
+
+    def __init__(self) -> None:
+        self.copy: dict[str, str] = {}
+        self.wrong: list[str] = []
+
+    def on_add(self, obj: Pod) -> None:
+        self._expect(obj.metadata.key not in self.copy, f"added twice: {obj.metadata.key}")
+        self.copy[obj.metadata.key] = obj.metadata.resource_version
+
+    def on_update(self, old: Pod, new: Pod) -> None:
+        before = self.copy.get(old.metadata.key)
+        self._expect(before == old.metadata.resource_version, f"updated from {before}")
+        self._expect(before != new.metadata.resource_version, f"updated to the same {before}")
+        self.copy[new.metadata.key] = new.metadata.resource_version
+
+    def on_delete(self, obj: Pod) -> None:
+        self._expect(self.copy.pop(obj.metadata.key, None) is not None, f"deleted twice: {obj.metadata.key}")
+
+    def _expect(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            self.wrong.append(otherwise)
+
+
+STEPS = st.one_of(
+    st.tuples(st.sampled_from(["put", "delete", "spoil", "rebirth"]), st.sampled_from("abcd")),
+    st.tuples(st.sampled_from(["cut", "compact", "wait"]), st.just("")),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(STEPS, max_size=25), st.booleans(), st.integers(0, 2**16))
+def test_whatever_happens_store_and_callbacks_end_up_equal_to_the_server(
+    steps: list[tuple[str, str]], watch_list: bool, seed: int
+) -> None:
+    async def main() -> None:
+        api = MemoryApi(watch_list=watch_list)
+        mirror = Mirror()
+        client = Client(InProcessTransport(api.handle))
+        informer = Informer(client, PODS, handler=mirror, rng=random.Random(seed))
+        task = asyncio.create_task(informer.run())
+        for number, (step, name) in enumerate(steps):
+            if step == "put":
+                api.put(name)
+            elif step == "delete" and f"default/{name}" in api.objects:
+                api.delete(name)
+            elif step == "spoil":
+                api.put(name, spec=number)
+            elif step == "rebirth":
+                api.put(name, uid=f"uid-{number}")
+            elif step == "cut":
+                api.disconnect()
+            elif step == "compact":
+                api.compact()
+            else:
+                await asyncio.sleep(0.001)
+        api.put("last")
+        await until(lambda: "default/last" in informer.store)
+        readable = {
+            key: obj["metadata"]["resourceVersion"]
+            for key, obj in api.objects.items()
+            if not isinstance(obj.get("spec"), int)
+        }
+        assert {key: pod.metadata.resource_version for key, pod in informer.store.items()} == readable
+        assert (mirror.copy, mirror.wrong) == (readable, [])
+        task.cancel()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("volcano.kube.informer.FIRST_DELAY_SECONDS", 0.001)
+        patch.setattr("volcano.kube.informer.LONGEST_DELAY_SECONDS", 0.002)
+        asyncio.run(main())

@@ -6,14 +6,14 @@ Objects are decoded straight into the resource's own type. Transports carry the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from enum import StrEnum
 from typing import Any, TypeVar
 
 import msgspec
 
-from volcano.api.meta import JsonObject
+from volcano.api.meta import JsonObject, ObjectMeta
 from volcano.api.resources import PODS, Resource
 from volcano.http.message import Response
 from volcano.kube.codec import Codec, Listing, WatchEvent, head_of
@@ -103,11 +103,13 @@ class Client:
         send_initial_events: bool = False,
         bookmarks: bool = True,
         timeout_seconds: int | None = None,
+        unreadable: Callable[[ObjectMeta], None] | None = None,
     ) -> AsyncGenerator[WatchEvent[T], None]:
         """Changes as they happen, until the server ends the stream. An ERROR event is raised as its exception.
 
         With `send_initial_events` the current objects come first, closed by a bookmark that `ends_initial_events`;
-        a server without that ability refuses with `Invalid`.
+        a server without that ability refuses with `Invalid`. Objects that do not decode are left out with a warning;
+        `unreadable` is told their heads.
         """
         query = [("watch", "true"), *selectors(label_selector, field_selector)]
         if resource_version is not None:
@@ -123,7 +125,7 @@ class Client:
             await raise_for_stream(stream)
             async with aclosing(lines(stream)) as batches:
                 async for line in batches:
-                    event = codec.decode_event(line)
+                    event = codec.decode_event(line, unreadable)
                     if event is not None:
                         yield event
 

@@ -6,6 +6,7 @@ Used by `client`. Decoders are msgspec's and built once per type; one undecodabl
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +15,7 @@ import msgspec
 from volcano.api.meta import ListMeta, ObjectMeta, PartialObject, Status
 from volcano.api.resource import Resource
 from volcano.http.message import Response
-from volcano.kube.errors import error_from_status
+from volcano.kube.errors import ApiError, error_from_status
 
 log = logging.getLogger(__name__)
 
@@ -85,22 +86,29 @@ class Codec(Generic[T]):
             items = [item for raw in raw_page.items or [] if (item := self._decode_or_warn(raw)) is not None]
         return Listing(items, page.metadata.resource_version), page.metadata.continue_
 
-    def decode_event(self, line: bytes) -> WatchEvent[T] | None:
-        """The event of a watch line; None for an object that does not decode. Raises the exception of an ERROR."""
+    def decode_event(self, line: bytes, unreadable: Callable[[ObjectMeta], None] | None = None) -> WatchEvent[T] | None:
+        """The event of a watch line. Raises the exception of an ERROR.
+
+        An object that does not decode gives None and a warning, and its head to `unreadable`.
+        """
         try:
             event: Line[T] = self._line.decode(line)
         except msgspec.ValidationError as error:
             raw = msgspec.json.decode(line, type=Line[msgspec.Raw])
             if raw.type == "ERROR":
-                raise error_from_status(msgspec.json.decode(raw.object, type=Status)) from None
-            self._warn(raw.object, error)
+                raise self._error(raw.object) from None
+            head = self._warn(raw.object, error)
+            if unreadable is not None:
+                unreadable(head)
             return None
         if event.type == "ERROR":
-            raw = msgspec.json.decode(line, type=Line[msgspec.Raw])
-            raise error_from_status(msgspec.json.decode(raw.object, type=Status))
+            raise self._error(msgspec.json.decode(line, type=Line[msgspec.Raw]).object)
         metadata = head_of(event.object)
         ends = event.type == "BOOKMARK" and metadata.annotations.get(INITIAL_EVENTS_END) == "true"
         return WatchEvent(event.type, event.object, metadata.resource_version, ends)
+
+    def _error(self, raw: msgspec.Raw) -> ApiError:
+        return error_from_status(msgspec.json.decode(raw, type=Status))
 
     def _decode_or_warn(self, raw: msgspec.Raw) -> T | None:
         try:
@@ -109,9 +117,14 @@ class Codec(Generic[T]):
             self._warn(raw, error)
             return None
 
-    def _warn(self, raw: msgspec.Raw, error: Exception) -> None:
-        head = msgspec.json.decode(raw, type=PartialObject)
-        log.warning("ignoring %s %s: %s", self._resource.kind, head.metadata.key, error)
+    def _warn(self, raw: msgspec.Raw, error: Exception) -> ObjectMeta:
+        """Log that an object is left out; its head, as far as that can be read."""
+        try:
+            head = msgspec.json.decode(raw, type=PartialObject).metadata
+        except msgspec.ValidationError:
+            head = ObjectMeta()
+        log.warning("ignoring %s %s: %s", self._resource.kind, head.key or "without readable metadata", error)
+        return head
 
 
 def head_of(obj: Any) -> ObjectMeta:

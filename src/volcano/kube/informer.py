@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
 
 from volcano.api.resources import Resource
 from volcano.kube.client import Client
@@ -27,6 +29,7 @@ FIRST_DELAY_SECONDS = 0.2
 LONGEST_DELAY_SECONDS = 30.0
 WATCH_SECONDS = (300, 600)
 INITIAL_SILENCE_SECONDS = 10.0
+SHORT_WATCH_SECONDS = 1.0
 
 
 class EventHandler(Protocol[T_contra]):
@@ -120,7 +123,9 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Follow the server until cancelled. Failures are logged and retried, with growing delays."""
+        loop = asyncio.get_running_loop()
         while True:
+            started, seen = loop.time(), self.resource_version
             try:
                 if self.resource_version is None:
                     await self._start()
@@ -133,9 +138,12 @@ class Informer(Generic[T]):
             except ApiError as error:
                 log.warning("%s: the server refused to watch: %s", self.resource.plural, error)
                 await self._pause(error.retry_after)
-            except (OSError, TimeoutError) as error:
+            except (OSError, TimeoutError, msgspec.DecodeError) as error:
                 log.warning("%s: the watch broke: %s", self.resource.plural, error)
                 await self._pause(None)
+            else:
+                if seen == self.resource_version and loop.time() - started < SHORT_WATCH_SECONDS:
+                    await self._pause(None)
 
     async def _start(self) -> None:
         """Fill the store, by a streamed list where the server can and by pages elsewhere, and go on watching."""
@@ -151,40 +159,43 @@ class Informer(Generic[T]):
 
     async def _watch_list(self) -> None:
         """One stream that starts with the current objects. Servers that ignore the wish are found by their silence."""
-        initial: dict[str, T] | None = {}
-        stream = self._client.watch(
-            self.resource, *self._scope, send_initial_events=True, timeout_seconds=self._rng.randint(*WATCH_SECONDS)
-        )
-        async with aclosing(stream) as events:
-            while initial is not None:
-                try:
-                    async with asyncio.timeout(INITIAL_SILENCE_SECONDS):
-                        event = await anext(events, None)
-                except TimeoutError:
-                    raise Invalid("the server does not send initial events") from None
-                if event is None:
-                    raise ConnectionResetError("the stream ended before the initial events were complete")
-                if event.type == "BOOKMARK":
-                    if event.ends_initial_events:
-                        self._replace(initial, event.resource_version)
-                        initial = None
-                elif event.type == "DELETED":
-                    initial.pop(head_of(event.object).key, None)
-                else:
-                    initial[head_of(event.object).key] = event.object
+        initial: dict[str, T] = {}
+        async with aclosing(self._stream(send_initial_events=True)) as events:
+            while not (event := await self._next_initial(events)).ends_initial_events:
+                key = head_of(event.object).key
+                if event.type == "DELETED":
+                    initial.pop(key, None)
+                elif event.type != "BOOKMARK":
+                    initial[key] = event.object
+            self._replace(initial, event.resource_version)
             async for event in events:
                 self._apply(event)
 
+    async def _next_initial(self, events: AsyncGenerator[WatchEvent[T], None]) -> WatchEvent[T]:
+        try:
+            async with asyncio.timeout(INITIAL_SILENCE_SECONDS):
+                return await anext(events)
+        except TimeoutError:
+            raise Invalid("the server does not send initial events") from None
+        except StopAsyncIteration:
+            raise ConnectionResetError("the stream ended before the initial events were complete") from None
+
     async def _watch(self, resource_version: str) -> None:
-        stream = self._client.watch(
+        async with aclosing(self._stream(resource_version=resource_version)) as events:
+            async for event in events:
+                self._apply(event)
+
+    def _stream(
+        self, *, resource_version: str | None = None, send_initial_events: bool = False
+    ) -> AsyncGenerator[WatchEvent[T], None]:
+        return self._client.watch(
             self.resource,
             *self._scope,
             resource_version=resource_version,
+            send_initial_events=send_initial_events,
             timeout_seconds=self._rng.randint(*WATCH_SECONDS),
+            unreadable=lambda head: self._remove(head.key),
         )
-        async with aclosing(stream) as events:
-            async for event in events:
-                self._apply(event)
 
     async def _pause(self, seconds: float | None) -> None:
         """Wait before the next attempt: what the server asked for, or twice as long as last time, with jitter."""
