@@ -1,4 +1,4 @@
-"""Recorded scheduling scenarios as worlds: objects into a cluster, options as they were in force, one cycle, outcome."""
+"""Recorded scheduling scenarios as worlds: objects into a cluster, options as they were in force, one cycle."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def now_of(record: Record) -> float:
     clock = record["context"].get("clock")
     if not clock:
         return 1.7e9
-    return datetime.datetime.fromisoformat(clock.replace("Z", "+00:00")).timestamp()
+    return datetime.datetime.fromisoformat(clock).timestamp()
 
 
 def run(record: Record) -> Decisions:

@@ -55,7 +55,7 @@ def node(
     annotations: Mapping[str, str] | None = None,
     **extended: Amount,
 ) -> Node:
-    """A node; `extended` are further resources, written with underscores for `/` and `.` where needed by `resources`."""
+    """A node; `extended` are further resources, as in `**{"nvidia.com/gpu": 8}`."""
     offer = _amounts(cpu=cpu, memory=memory, pods=pods, **extended)
     return Node(
         metadata=ObjectMeta(
@@ -98,6 +98,7 @@ def pod(
         notes[keys.TASK_SPEC] = role
     container = Container(
         name="main",
+        image="busybox",
         resources=ResourceRequirements(requests=requests),
         ports=[ContainerPort(host_port=host_port, container_port=host_port)] if host_port else [],
     )

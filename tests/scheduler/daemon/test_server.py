@@ -1,0 +1,119 @@
+"""The daemon beside a real API server: binds, statuses, refusals, reload."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+
+from tests.scheduler.daemon.bench import bench, eventually
+from volcano.api.resources import PODS, QUEUES
+from volcano.testing.builders import gang
+
+
+def test_a_gang_is_bound_soon_after_it_is_created() -> None:
+    async def scenario() -> None:
+        async with bench(nodes=2) as b:
+            await b.submit(gang("train", pods=4, cpu=1))
+
+            async def bound() -> bool:
+                return all([(await b.pod(f"train-worker-{i}")).spec.node_name for i in range(4)])
+
+            await eventually(bound)
+
+    asyncio.run(scenario())
+
+
+def test_a_gang_that_does_not_fit_is_told_why_once() -> None:
+    async def scenario() -> None:
+        async with bench(nodes=1, cpu=2) as b:
+            await b.submit(gang("train", pods=3, cpu=1))
+
+            async def told() -> bool:
+                return bool((await b.pod_group("train")).status.conditions)
+
+            await eventually(told)
+            await asyncio.sleep(0.3)
+            condition = (await b.pod_group("train")).status.conditions[0]
+            version = (await b.pod_group("train")).metadata.resource_version
+            assert (condition.type, condition.reason) == ("Unschedulable", "NotEnoughResources")
+            assert "1 Insufficient cpu" in condition.message
+            pod = await b.pod("train-worker-2")
+            assert pod.status.conditions[0].message == "0/1 nodes are unavailable: 1 Insufficient cpu."
+            b.scheduler.feed.changed.set()
+            await asyncio.sleep(0.2)
+            assert (await b.pod_group("train")).metadata.resource_version == version
+
+    asyncio.run(scenario())
+
+
+def test_the_queues_that_must_exist_are_created() -> None:
+    async def scenario() -> None:
+        async with bench() as b:
+            assert {queue.metadata.name for queue in (await b.client.list(QUEUES)).items} >= {"root", "default"}
+
+    asyncio.run(scenario())
+
+
+def test_a_refused_bind_is_undone_and_tried_again() -> None:
+    async def scenario() -> None:
+        async with bench() as b:
+            original, refused = b.client.bind, []
+
+            async def refuse_once(namespace: str, name: str, *rest: object, **more: object) -> None:
+                if not refused:
+                    refused.append(name)
+                    from volcano.kube.errors import Conflict
+
+                    raise Conflict("the node says no")
+                await original(namespace, name, *rest, **more)  # type: ignore[arg-type]
+
+            b.client.bind = refuse_once  # type: ignore[method-assign]
+            await b.submit(gang("train", pods=1, cpu=1))
+
+            async def bound() -> bool:
+                return bool((await b.pod("train-worker-0")).spec.node_name)
+
+            await eventually(bound)
+            assert refused == ["train-worker-0"]
+
+    asyncio.run(scenario())
+
+
+def test_an_idle_scheduler_binds_within_a_tenth_of_a_second() -> None:
+    async def scenario() -> float:
+        async with bench(nodes=4, cpu=100) as b:
+            took = []
+            for number in range(9):
+                began = time.monotonic()
+                await b.submit(gang(f"g{number}", pods=1, cpu=1))
+
+                async def bound(name: str = f"g{number}-worker-0") -> bool:
+                    return bool((await b.pod(name)).spec.node_name)
+
+                await eventually(bound)
+                took.append(time.monotonic() - began)
+                await asyncio.sleep(0.05)
+            return statistics.median(took)
+
+    assert asyncio.run(scenario()) < 0.1
+
+
+def test_deleted_pods_give_their_room_back() -> None:
+    async def scenario() -> None:
+        async with bench(nodes=1, cpu=1) as b:
+            await b.submit(gang("first", pods=1, cpu=1))
+
+            async def first_bound() -> bool:
+                return bool((await b.pod("first-worker-0")).spec.node_name)
+
+            await eventually(first_bound)
+            await b.submit(gang("second", pods=1, cpu=1))
+            await b.client.delete(PODS, "first-worker-0", "default", grace_seconds=0)
+
+            async def second_bound() -> bool:
+                return bool((await b.pod("second-worker-0")).spec.node_name)
+
+            await eventually(second_bound)
+
+    asyncio.run(scenario())
