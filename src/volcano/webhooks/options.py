@@ -37,7 +37,9 @@ class Flags:
     webhook_url: str = flag("", "URL of the webhooks when they are not behind a Service")
     register_webhooks: bool = flag(True, "create the webhook configurations that do not exist")
     enabled_admission: str = flag(DEFAULT_ADMISSION, "comma-separated paths to serve")
-    scheduler_name: list[str] = flag(["volcano"], "judge pods with this schedulerName; may be repeated", repeat="array")
+    scheduler_name: list[str] = flag(  # noqa: RUF009 - makes a dataclass field
+        ["volcano"], "judge pods with this schedulerName; may be repeated", repeat="array"
+    )
     admission_conf: str = flag("", "path of the resource-group file; pods are mutated only with one")
     enable_healthz: bool = flag(True, "serve /healthz, /readyz and /metrics")
     healthz_address: str = flag(":11251", "address of /healthz, /readyz and /metrics")
@@ -45,7 +47,7 @@ class Flags:
     enable_queue_allocated_pods_check: bool = flag(False, "do not let queues with allocated pods be deleted")
     max_queue_depth: int = flag(5, "levels of queues below root")
     enable_root_queue_protection: bool = flag(True, "do not let queue root be limited")
-    feature_gates: dict[str, bool] = flag({}, "Gate=true,Other=false")
+    feature_gates: dict[str, bool] = flag({}, "Gate=true,Other=false")  # noqa: RUF009 - makes a dataclass field
     version: bool = flag(False, "print the version and exit")
     verbosity: int = 0
 
