@@ -29,7 +29,11 @@ NEED_SSH: Final = frozenset({"mpi"})
 def mutate(request: AdmissionRequest, _world: World, settings: Settings) -> AdmissionResponse:
     if request.operation != "CREATE":
         return denied("expect operation to be 'CREATE' ")
-    document = request.object or {}
+    return complete(request.object or {}, settings)
+
+
+def complete(document: JsonObject, settings: Settings) -> AdmissionResponse:
+    """The job with all its defaults, also after a client that replaces whole lists dropped those of the tasks."""
     try:
         job = decoded(document, Job)
     except MalformedObject:
