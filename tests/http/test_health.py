@@ -13,7 +13,7 @@ from volcano.http.metrics import Registry
 
 def get(app: HealthApp, target: str, method: str = "GET") -> Response:
     path, query = parse_target(target)
-    response: Response = asyncio.run(app(Request(method, path, query)))  # type: ignore[arg-type]
+    response: Response = asyncio.run(app(Request(method, path, query)))
     return response
 
 
@@ -104,4 +104,4 @@ def test_addresses_that_are_none(address: str) -> None:
 
 def test_an_unsuitable_address_is_told_plainly() -> None:
     with pytest.raises(OSError, match=r"cannot listen on 203\.0\.113\.1:0: this machine has no such address"):
-        asyncio.run(serve_health(HealthApp(), "203.0.113.1:0"))  # type: ignore[arg-type]
+        asyncio.run(serve_health(HealthApp(), "203.0.113.1:0"))

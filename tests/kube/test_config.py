@@ -43,7 +43,7 @@ def write(path: Path, document: Any) -> str:
 
 def token_of(found: ClusterConfig) -> str | None:
     assert found.token is not None
-    return asyncio.run(found.token.current())  # type: ignore[arg-type]
+    return asyncio.run(found.token.current())
 
 
 def test_a_kubeconfig_gives_server_namespace_and_token(tmp_path: Path) -> None:

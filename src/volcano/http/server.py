@@ -24,6 +24,9 @@ HANDSHAKE_SECONDS = 15.0
 class ListenError(OSError):
     """The address cannot be listened on; the message says why and what to do."""
 
+    def __str__(self) -> str:
+        return self.strerror or super().__str__()
+
 
 class Server:
     """A listening server. `port` is the real port, `close` drains: idle connections go at once, streams are ended."""
