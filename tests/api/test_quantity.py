@@ -120,7 +120,8 @@ def test_the_canonical_text_means_the_same(amount: Quantity) -> None:
         assert again == Quantity(amount.units * NANO)
     else:
         assert again == amount
-    assert str(again) == str(amount)
+    if again.format == amount.format:  # an amount without suffix does not say that it was binary
+        assert str(again) == str(amount)
 
 
 @given(quantities, quantities)
