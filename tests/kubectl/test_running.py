@@ -1,0 +1,98 @@
+"""Commands about things that run: logs, wait, rollout, delete with grace and cascades, drain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.kubectl.harness import eventually
+from tests.kubectl.objects import deployment, pod
+
+if TYPE_CHECKING:
+    from tests.kubectl.harness import Kubectl
+
+
+def test_a_pod_runs_to_its_end_and_leaves_its_log(kubectl: Kubectl) -> None:
+    kubectl.create(pod("p", "sh", "-c", "echo one; sleep 1; echo two"))
+    followed = kubectl.start("logs", "-f", "p", "--pod-running-timeout=20s")
+    kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/p", "--timeout=30s")
+    out, _ = followed.communicate(timeout=20)
+    whole = kubectl("logs", "p").out
+    assert whole == "one\ntwo\n"
+    assert out in ("", whole)
+    assert kubectl("logs", "p", "--tail=1").out == "two\n"
+    assert "Completed" in kubectl("get", "pod", "p").out
+
+
+def test_logs_are_followed_while_they_are_written(kubectl: Kubectl) -> None:
+    kubectl.create(pod("p", "sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.3; done"))
+    kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].started}=true", "pod/p", "--timeout=20s")
+    assert kubectl("logs", "-f", "p").out == "1\n2\n3\n"
+    assert kubectl("logs", "-l", "app=p", "--prefix", "--timestamps").out.count("[pod/p/main]") == 3
+
+
+def test_waiting_for_ready_and_for_the_end(kubectl: Kubectl) -> None:
+    kubectl.create(pod("p"))
+    assert "condition met" in kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s").out
+    waiting = kubectl.start("wait", "--for=delete", "pod/p", "--timeout=30s")
+    kubectl("delete", "pod", "p")
+    waiting.communicate(timeout=30)
+    assert waiting.returncode == 0
+    assert "timed out" in kubectl("wait", "--for=create", "pod/never", "--timeout=1s", fails=True).err
+
+
+def test_a_pod_is_killed_at_once_by_force(kubectl: Kubectl) -> None:
+    kubectl.create(pod("p", "sh", "-c", "trap '' TERM; sleep 100", terminationGracePeriodSeconds=60))
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+    kubectl("delete", "pod", "p", "--force", "--grace-period=0")
+    assert "not found" in kubectl("get", "pod", "p", fails=True).err
+
+
+def test_a_rollout_is_followed_to_its_end(kubectl: Kubectl) -> None:
+    kubectl.create(deployment("d", replicas=2))
+    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/d", "--timeout=40s").out
+    assert kubectl("get", "deploy", "d").column("READY") == ["2/2"]
+    kubectl("rollout", "restart", "deploy/d")
+    kubectl("rollout", "status", "deploy/d", "--timeout=40s")
+    assert "REVISION" in kubectl("rollout", "history", "deploy/d").out
+    kubectl("scale", "deploy", "d", "--replicas=0")
+    eventually("the pods to go", lambda: not kubectl.get("pods", "-l", "app=d")["items"])
+
+
+def test_delete_cascades_as_it_is_told(kubectl: Kubectl) -> None:
+    for name in ("background", "foreground", "orphan"):
+        kubectl.create(deployment(name))
+        kubectl("rollout", "status", f"deploy/{name}", "--timeout=40s")
+        kubectl("delete", "deploy", name, f"--cascade={name}", "--timeout=30s")
+    eventually("the pods to go", lambda: not kubectl.get("pods", "-l", "app in (background,foreground)")["items"])
+    assert len(kubectl.get("rs", "-l", "app=orphan")["items"]) == 1
+    assert len(kubectl.get("pods", "-l", "app=orphan")["items"]) == 1
+
+
+def test_a_node_is_drained(kubectl: Kubectl) -> None:
+    kubectl.create(pod("p"))
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+    try:
+        drained = kubectl(
+            "drain",
+            "local",
+            "--force",
+            "--pod-selector=app=p",
+            "--grace-period=1",
+            "--timeout=30s",
+            "--delete-emptydir-data",
+        )
+        assert "evicting pod" in drained.err + drained.out
+        assert "not found" in kubectl("get", "pod", "p", fails=True).err
+        assert "SchedulingDisabled" in kubectl("get", "node", "local").out
+    finally:
+        kubectl("uncordon", "local")
+    assert "SchedulingDisabled" not in kubectl("get", "node", "local").out
+
+
+def test_run_and_expose(kubectl: Kubectl) -> None:
+    kubectl(
+        "run", "p", "--image=busybox", "--command", "--overrides", '{"spec":{"nodeName":"local"}}', "--", "sleep", "9"
+    )
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+    kubectl("expose", "pod", "p", "--port=80")
+    assert kubectl.get("svc", "p")["spec"]["selector"] == {"run": "p"}
