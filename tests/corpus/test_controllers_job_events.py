@@ -19,7 +19,7 @@ from volcano.api import keys
 from volcano.api.batch import Job
 from volcano.api.scheduling import PodGroup
 from volcano.controllers.job import events
-from volcano.controllers.job.kill import out_of_sync_patch
+from volcano.controllers.job.kill import OUT_OF_SYNC_PATCH
 from volcano.controllers.job.members import Member, Members, NotAMember, member_of
 from volcano.controllers.job.policies import task_named
 from volcano.controllers.views import PodView
@@ -69,9 +69,10 @@ def on_addPod(record: Record) -> list[events.Event | None]:  # noqa: N802
 
 
 def on_updatePod(record: Record) -> list[events.Event | None]:  # noqa: N802
-    new, job, members = world(record, argument(record, "newObj"))
-    old = typed_member(argument(record, "oldObj"))
-    if new is None or old is None or new.resource_version == old.resource_version:
+    before, after = argument(record, "oldObj"), argument(record, "newObj")
+    new, job, members = world(record, after)
+    old = typed_member(before)
+    if new is None or old is None or before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]:
         return [None]
     members.put(new)
     return [events.pod_updated(old, new, members, task_named(job, new.task))]
@@ -138,7 +139,10 @@ def test_helper(record: Record) -> None:
         case "IsOutOfSyncPod":
             assert member(argument(record, "pod"), "t").out_of_sync == result
         case "OutOfSyncJSONPatch":
-            assert out_of_sync_patch() == result
+            (operation,) = result
+            ((key, value),) = OUT_OF_SYNC_PATCH["metadata"]["annotations"].items()
+            assert operation["path"].endswith(key.replace("/", "~1"))
+            assert operation["value"] == value
         case other:
             pytest.skip(f"{other}: the scheduler's and upstream's own; replicas are cast by index here")
 

@@ -1,13 +1,18 @@
 """Slim types for watching: the few fields that controllers read of objects that come in thousands.
 
-`JOB_PODS`-style resources of the informers decode into these; everything else on the wire is skipped.
+Resources such as `POD_VIEWS` decode into these; everything else on the wire is skipped.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any, Final, cast
+
 from msgspec import field
 
+from volcano.api import resources
 from volcano.api.meta import Model, ObjectMeta
+from volcano.api.resources import Resource
 
 
 class Terminated(Model, kw_only=True):
@@ -40,3 +45,6 @@ class PodView(Model, kw_only=True):
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
     spec: PodSpecView = field(default_factory=PodSpecView)
     status: PodStatusView = field(default_factory=PodStatusView)
+
+
+POD_VIEWS: Final = cast("Resource[PodView]", dataclasses.replace(cast("Resource[Any]", resources.PODS), type=PodView))

@@ -91,3 +91,19 @@ def _running_since(status: JobStatus) -> datetime.datetime | None:
         if condition.status == Phase.RUNNING:
             return condition.last_transition_time
     return None
+
+
+def only_counters_differ(old: JobStatus, new: JobStatus) -> bool:
+    """Whether nothing but numbers of pods (and the version they go with) distinguishes two statuses."""
+    same = msgspec.structs.replace(
+        new,
+        pending=old.pending,
+        running=old.running,
+        succeeded=old.succeeded,
+        failed=old.failed,
+        unknown=old.unknown,
+        terminating=old.terminating,
+        task_status_count=old.task_status_count,
+        version=old.version,
+    )
+    return same == old

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from volcano.controllers.job.members import Member, Members
 
 
+OUT_OF_SYNC_PATCH: JsonObject = {"metadata": {"annotations": {keys.CONTROLLER_OUT_OF_SYNC: "true"}}}
+"""Marks a pod before its deletion, so that its end is no eviction to anybody, whoever watches then."""
+
+
 def kill_job(
     job: Job,
     members: Members,
@@ -83,7 +87,9 @@ def kill_target(
         return Plan()
     doomed = [member for member in targets if not member.terminating]
     status = _after(job, members, doomed, now, outcome, retries)
-    return Plan(status=status if status != job.status else None, intent_first=bool(doomed), evict=doomed)
+    return Plan(
+        status=status if status != job.status else None, intent_first=bool(doomed), evict=doomed, mark_evicted=True
+    )
 
 
 def _targets(members: Members, event: Event) -> Sequence[Member]:
@@ -118,9 +124,3 @@ def _last_retry(job: Job) -> bool:
 def _unchanged(job: Job) -> Outcome:
     phase = Phase(job.status.state.phase)
     return lambda _spec, _status: phase
-
-
-def out_of_sync_patch() -> list[JsonObject]:
-    """Marks a pod before its deletion, so that its end is no eviction to anybody."""
-    path = f"/metadata/annotations/{keys.CONTROLLER_OUT_OF_SYNC.replace('/', '~1')}"
-    return [{"op": "add", "path": path, "value": "true"}]

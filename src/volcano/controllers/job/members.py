@@ -42,7 +42,6 @@ class Member(Struct, frozen=True, gc=False, kw_only=True):
     ready: bool = False
     restarts: int = 0
     exit_code: int = 0
-    resource_version: str = ""
 
     @property
     def standing(self) -> str:
@@ -82,7 +81,6 @@ def member_of(pod: Pod | PodView) -> Member:
         ready=all(container.ready for container in containers),
         restarts=sum(container.restart_count for container in (*status.init_container_statuses, *containers)),
         exit_code=ended.exit_code if ended else 0,
-        resource_version=meta.resource_version,
     )
 
 

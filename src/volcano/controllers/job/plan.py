@@ -98,6 +98,8 @@ class Plan:
     podgroup_delete: str = ""
     create: Sequence[Replica] = ()
     evict: Sequence[Member] = ()
+    mark_evicted: bool = False
+    """mark pods before deleting them: no new job version tells their end from an eviction"""
     detach: Sequence[Reference] = ()
     notes: list[Note] = field(default_factory=list)
     delayed: Delayed | None = None

@@ -103,7 +103,7 @@ def _keep_pods(job: Job, members: Members, plan: Plan, tally: counts.Tally) -> N
             create += [Replica(position, index, pod) for pod, index in missing]
             tally.add(name, PodPhase.PENDING, len(missing))
         evict += _unwanted(job, present.values(), wanted, tally)
-    plan.create, plan.evict = create, evict
+    plan.create, plan.evict, plan.mark_evicted = create, evict, bool(evict)
 
 
 def _unwanted(job: Job, present: Iterable[Member], wanted: dict[str, int], tally: counts.Tally) -> list[Member]:

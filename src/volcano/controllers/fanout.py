@@ -1,0 +1,35 @@
+"""Many small writes at once, but never too many in flight; stops early when all of them are refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+from volcano.kube.errors import ApiError
+
+T = TypeVar("T")
+
+IN_FLIGHT = 64
+"""enough to keep a server busy, few enough to leave it responsive to others"""
+TOLERATED_FAILURES = 16
+
+
+async def each(items: Iterable[T], action: Callable[[T], Awaitable[None]]) -> list[Exception]:
+    """Do `action` for every item; returns what was refused. After too many refusals the rest is left for later."""
+    remaining = iter(items)
+    failures: list[Exception] = []
+
+    async def work() -> None:
+        for item in remaining:
+            if len(failures) >= TOLERATED_FAILURES:
+                return
+            try:
+                await action(item)
+            except (ApiError, OSError, TimeoutError) as error:
+                failures.append(error)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(IN_FLIGHT):
+            group.create_task(work())
+    return failures

@@ -1,0 +1,363 @@
+"""The job controller: what the watches tell becomes mail, a reconciliation reads the mail and performs the plans.
+
+`machine.step` decides, `perform.py` writes; neighbours: events.py (changes → events), ledger.py (memory).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from volcano.api import resources
+from volcano.api.meta import controller_of
+from volcano.controllers.job import counts, events, machine, policies
+from volcano.controllers.job.events import SYNC, Event
+from volcano.controllers.job.facts import Facts
+from volcano.controllers.job.ledger import Ledger, Pods
+from volcano.controllers.job.members import Member, NotAMember, member_of
+from volcano.controllers.job.metrics import JobMetrics
+from volcano.controllers.job.perform import PODGROUP_PATIENCE_SECONDS, Performer
+from volcano.controllers.job.plan import Delayed, Note, Plan
+from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
+from volcano.controllers.job.pods import group_name
+from volcano.controllers.job.vocabulary import Action
+from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
+from volcano.controllers.runtime import Context
+from volcano.controllers.views import POD_VIEWS, PodView
+from volcano.kube.errors import NotFound
+from volcano.kube.informer import Callbacks
+from volcano.kube.workqueue import WorkQueue
+
+if TYPE_CHECKING:
+    from volcano.api.batch import Job
+    from volcano.api.bus import Command
+    from volcano.api.scheduling import PodGroup
+
+log = logging.getLogger(__name__)
+
+JOBS_PER_WORKER = 8
+"""a worker thread of the original waits for every write; a task of ours costs nothing while it waits"""
+COUNTS_EVERY_SECONDS = 0.5
+"""new counters alone are written this often; a new phase is written at once"""
+PACE_SECONDS_PER_POD = 10e-6
+"""between two looks at all pods of a job: a share of a processor, however fast its pods change"""
+PLUGIN_ENTRY_POINTS = "volcano.job_plugins"
+
+
+class JobController:
+    name = "job-controller"
+
+    def __init__(
+        self, context: Context, *, workers: int = 3, plugins: Plugins | None = None, commands: bool = True
+    ) -> None:
+        self.workers = workers * JOBS_PER_WORKER
+        self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
+        self._context = context
+        self._plugins = plugins or installed_plugins()
+        self._ledgers: dict[str, Ledger] = {}
+        self._pods = Pods()
+        self._performer = Performer(context, self._pods)
+        self._metrics = JobMetrics(context.metrics)
+        informers = context.informers
+        self._jobs = informers.of(resources.JOBS, Callbacks(self._job_added, self._job_updated, self._job_deleted))
+        informers.of(POD_VIEWS, Callbacks(self._pod_added, self._pod_updated, self._pod_deleted))
+        self._podgroups = informers.of(
+            resources.PODGROUPS, Callbacks(None, self._podgroup_updated, self._podgroup_deleted)
+        )
+        if commands:
+            informers.of(resources.COMMANDS, Callbacks(self._command_added))
+        self._queues = informers.of(resources.QUEUES)
+        self._priorities = informers.of(resources.PRIORITY_CLASSES)
+
+    # --- reconciling ------------------------------------------------------------------------------------------------
+
+    async def reconcile(self, key: str) -> None:
+        """Read the job's mail: commands, then events that ask for action, then one look at everything."""
+        ledger = self._ledgers.get(key)
+        if ledger is None:
+            return
+        await self._obey(key, ledger)
+        while (event := self._next_event(key, ledger)) is not None:
+            await self._handle(key, ledger, event)
+        await self._sync(key, ledger)
+
+    async def gave_up(self, key: str, error: Exception) -> None:
+        """The job was refused too often: it ends."""
+        ledger, job = self._ledgers.get(key), self._job(key)
+        if ledger is None or job is None:
+            return
+        lost = ledger.mail.popleft() if ledger.mail else SYNC
+        action = policies.resolve(job, lost).action
+        self._performer.note(
+            job, "Warning", "ExecuteAction", f"Job failed on action {action} for retry limit reached: {error}"
+        )
+        await self._act(key, ledger, events.action_only(Action.TERMINATE_JOB))
+
+    def _next_event(self, key: str, ledger: Ledger) -> Event | None:
+        """The next event that asks for more than a look at the job; it stays in the mail until it is dealt with."""
+        job = self._job(key)
+        if job is None:
+            ledger.mail.clear()
+            return None
+        for delayed in ledger.delays.take_due(self._clock()):
+            if not self._is_overtaken(job, delayed):
+                ledger.mail.append(replace(delayed.event, action=delayed.action))
+        while ledger.mail:
+            event = ledger.mail[0]
+            if policies.resolve(job, event) != policies.JUST_SYNC:
+                return event
+            ledger.mail.popleft()
+        return None
+
+    async def _handle(self, key: str, ledger: Ledger, event: Event) -> None:
+        job = self._job(key)
+        if job is None:
+            return
+        resolution = policies.resolve(job, event)
+        if resolution.delay:
+            plan = machine.step(job, self._pods.of(job.metadata.uid), None, event)
+            self._put_off(key, ledger, job, plan)
+        else:
+            note = Note("Normal", "ExecuteAction", f"Start to execute action {resolution.action} ")
+            self._performer.note(job, note.type, note.reason, note.message)
+            await self._act(key, ledger, replace(event, action=resolution.action))
+            ledger.delays.acted(resolution.action, event)
+        if ledger.mail and ledger.mail[0] is event:
+            ledger.mail.popleft()
+
+    async def _sync(self, key: str, ledger: Ledger) -> None:
+        """Look at the job as it is, unless it was looked at a moment ago."""
+        job = self._job(key)
+        if job is None:
+            self._forget(key, ledger)
+            return
+        now = self._clock()
+        pace = PACE_SECONDS_PER_POD * len(self._pods.of(job.metadata.uid))
+        if now < ledger.synced_at + pace:
+            self.queue.add_after(key, ledger.synced_at + pace - now)
+            return
+        ledger.synced_at = now
+        await self._act(key, ledger, Event(action=Action.SYNC_JOB))
+        due = ledger.delays.next_due()
+        if due is not None:
+            self.queue.add_after(key, max(due - self._clock(), 0.001))
+
+    async def _act(self, key: str, ledger: Ledger, order: Event) -> None:
+        job = self._job(key)
+        if job is None:
+            return
+        podgroup = self._podgroup(job, ledger)
+        facts = self._facts(job)
+        members = self._pods.of(job.metadata.uid)
+        plan = machine.act(job, members, podgroup, order, self._context.now(), facts)
+        if plan.waits_for_podgroup and podgroup is None:
+            self.queue.add_after(key, PODGROUP_PATIENCE_SECONDS)
+        self._hold_back_counts(key, ledger, job, plan)
+        self._say_once(ledger, plan)
+        await self._performer.perform(job, plan, ledger, facts, podgroup)
+        self._metrics.entered(job, plan.status)
+
+    def _hold_back_counts(self, key: str, ledger: Ledger, job: Job, plan: Plan) -> None:
+        """Counters that change with every pod are written now and then, not with every pod."""
+        if plan.status is None or plan.evict or not counts.only_counters_differ(job.status, plan.status):
+            return
+        now = self._clock()
+        due = ledger.counted_at + COUNTS_EVERY_SECONDS
+        if now < due:
+            plan.status = None
+            self.queue.add_after(key, due - now)
+        else:
+            ledger.counted_at = now
+
+    def _say_once(self, ledger: Ledger, plan: Plan) -> None:
+        """A sync repeats what the podgroup complains about; the user hears it when it changes."""
+        if not plan.notes:
+            return
+        said, ledger.said = ledger.said, plan.notes
+        if said == plan.notes:
+            plan.notes = []
+
+    def _put_off(self, key: str, ledger: Ledger, job: Job, plan: Plan) -> None:
+        if plan.delayed is not None and ledger.delays.arm(plan.delayed, self._clock()):
+            for note in plan.notes:
+                self._performer.note(job, note.type, note.reason, note.message)
+            self.queue.add_after(key, plan.delayed.delay.total_seconds())
+
+    def _is_overtaken(self, job: Job, delayed: Delayed) -> bool:
+        """What the action was meant for is no longer there: an older version of the job, a pod replaced since."""
+        if policies.is_stale(job, delayed.event):
+            return True
+        if delayed.action != Action.RESTART_POD:
+            return False
+        member = self._pods.of(job.metadata.uid).get(delayed.event.task, delayed.event.pod)
+        return member is None or member.uid != delayed.event.pod_uid
+
+    async def _obey(self, key: str, ledger: Ledger) -> None:
+        """Commands are deleted before they are carried out: at most once."""
+        while ledger.commands:
+            command = ledger.commands[0]
+            meta = command.metadata
+            try:
+                await self._context.client.delete(resources.COMMANDS, meta.name, meta.namespace, uid=meta.uid or None)
+            except NotFound:
+                ledger.commands.popleft()
+                continue
+            ledger.commands.popleft()
+            job = self._job(key)
+            target = command.target
+            if job is None or target is None or (target.uid and target.uid != job.metadata.uid):
+                log.info("command %s/%s is for a job that is gone", meta.namespace, meta.name)
+                continue
+            message = (
+                f"Start to execute command {command.action}, and clean it up to make sure executed not more than once."
+            )
+            self._performer.note(job, "Normal", "CommandIssued", message)
+            ledger.mail.append(events.command_issued(command.action))
+
+    # --- what is known ----------------------------------------------------------------------------------------------
+
+    def _job(self, key: str) -> Job | None:
+        seen = self._jobs.store.get(key)
+        ledger = self._ledgers.get(key)
+        return ledger.job(seen) if seen is not None and ledger is not None else seen
+
+    def _podgroup(self, job: Job, ledger: Ledger) -> PodGroup | None:
+        namespace = job.metadata.namespace
+        by_uid = self._podgroups.get(group_name(job), namespace)
+        return ledger.podgroup(by_uid or self._podgroups.get(job.metadata.name, namespace))
+
+    def _facts(self, job: Job) -> Facts:
+        queue = self._queues.store.get(job.spec.queue)
+        priorities: Mapping[str, int] = {name: item.value for name, item in self._priorities.store.items()}
+        return Facts(
+            priorities=priorities,
+            queue_exists=queue is not None or not job.spec.queue,
+            forwards=queue is not None and bool(queue.spec.extend_clusters),
+            plugins=self._plugins,
+        )
+
+    def _ledger(self, key: str) -> Ledger:
+        ledger = self._ledgers.get(key)
+        if ledger is None:
+            ledger = self._ledgers[key] = Ledger()
+        return ledger
+
+    def _forget(self, key: str, ledger: Ledger) -> None:
+        if not ledger.commands:
+            self._ledgers.pop(key, None)
+
+    def _clock(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _mail(self, key: str, event: Event) -> None:
+        self._ledger(key).mail.append(event)
+        self.queue.add(key)
+
+    # --- what the watches tell --------------------------------------------------------------------------------------
+
+    def _job_added(self, job: Job) -> None:
+        """A new job, or one that this process has not seen before: then its pods may have news that nobody read."""
+        key = job.metadata.key
+        self._mail(key, SYNC)
+        members = self._pods.of(job.metadata.uid)
+        for member in members:
+            self._mail(key, events.pod_added(member, members, policies.task_named(job, member.task)))
+
+    def _job_updated(self, old: Job, new: Job) -> None:
+        event = events.job_changed(old, new)
+        if event is not None:
+            self._mail(new.metadata.key, event)
+
+    def _job_deleted(self, job: Job) -> None:
+        """Pods and podgroup go with their owner; only our memory of the job is left to clear."""
+        self._ledgers.pop(job.metadata.key, None)
+        self._metrics.removed(job)
+
+    def _pod_added(self, pod: PodView) -> None:
+        member, key = self._member(pod)
+        if member is None:
+            return
+        members = self._pods.of(member.job_uid)
+        members.put(member)
+        job = self._jobs.store.get(key)
+        if job is not None:
+            self._metrics.pod_seen(job, pod)
+            self._tell(key, events.pod_added(member, members, policies.task_named(job, member.task)))
+
+    def _pod_updated(self, old: PodView, new: PodView) -> None:
+        member, key = self._member(new)
+        before, _ = self._member(old)
+        if member is None or before is None:
+            return
+        members = self._pods.of(member.job_uid)
+        members.put(member)
+        job = self._jobs.store.get(key)
+        if job is not None and member != before:
+            task = policies.task_named(job, member.task)
+            self._tell(key, events.pod_updated(before, member, members, task))
+
+    def _pod_deleted(self, pod: PodView) -> None:
+        member, key = self._member(pod)
+        if member is None:
+            return
+        known = self._pods.ended(member)
+        if key in self._jobs.store:
+            self._tell(key, events.pod_deleted(known or member, known=known is not None))
+
+    def _tell(self, key: str, event: Event) -> None:
+        self._ledger(key).delays.saw(event)
+        self._mail(key, event)
+
+    def _member(self, pod: PodView) -> tuple[Member | None, str]:
+        owner = controller_of(pod.metadata)
+        if owner is None or owner.kind != JOB_KIND or owner.api_version != JOB_API_VERSION:
+            return None, ""
+        try:
+            return member_of(pod), f"{pod.metadata.namespace}/{owner.name}"
+        except NotAMember as error:
+            log.warning("a pod of job %s/%s is left alone: %s", pod.metadata.namespace, owner.name, error)
+            return None, ""
+
+    def _podgroup_updated(self, old: PodGroup, new: PodGroup) -> None:
+        key = self._job_of(new)
+        if key not in self._jobs.store:
+            return
+        event = events.podgroup_changed(old.status.phase, new.status.phase)
+        if event is not None:
+            self._mail(key, event)
+        elif old.spec != new.spec:
+            self._mail(key, SYNC)
+
+    def _podgroup_deleted(self, podgroup: PodGroup) -> None:
+        key = self._job_of(podgroup)
+        if key in self._jobs.store:
+            self._ledger(key).ensured.pop(podgroup.metadata.name, None)
+            self._mail(key, SYNC)
+
+    def _job_of(self, podgroup: PodGroup) -> str:
+        owner = controller_of(podgroup.metadata)
+        name = owner.name if owner is not None and owner.kind == JOB_KIND else podgroup.metadata.name
+        return f"{podgroup.metadata.namespace}/{name}"
+
+    def _command_added(self, command: Command) -> None:
+        target = command.target
+        if target is None or target.kind != JOB_KIND or target.api_version != JOB_API_VERSION:
+            return
+        key = f"{command.metadata.namespace}/{target.name}"
+        self._ledger(key).commands.append(command)
+        self.queue.add(key)
+
+
+def installed_plugins() -> Plugins:
+    """Ours, and those that other packages offer as entry points; theirs win over ours of the same name."""
+    factories: dict[str, Factory] = builtin_factories()
+    for entry in entry_points(group=PLUGIN_ENTRY_POINTS):
+        try:
+            factories[entry.name] = entry.load()
+        except Exception:
+            log.exception("the job plugin %s (%s) cannot be loaded", entry.name, entry.value)
+    return Plugins(factories)

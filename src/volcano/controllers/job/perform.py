@@ -1,0 +1,312 @@
+"""Performs plans: the writes of one step, in an order that survives being interrupted anywhere.
+
+Called by controller.py. Whatever fails is raised after a Kubernetes event that says what failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from volcano.api import resources
+from volcano.api.meta import JsonObject, controller_of
+from volcano.api.resources import Resource
+from volcano.controllers.fanout import each
+from volcano.controllers.job import pods
+from volcano.controllers.job.keypairs import new_key_pair
+from volcano.controllers.job.kill import OUT_OF_SYNC_PATCH
+from volcano.controllers.job.members import Member, member_of
+from volcano.controllers.job.plugins.interface import MARKER_PREFIX
+from volcano.controllers.runtime import Context
+from volcano.controllers.views import POD_VIEWS, PodView
+from volcano.kube.client import PatchKind
+from volcano.kube.errors import AlreadyExists, ApiError, NotFound
+
+if TYPE_CHECKING:
+    from volcano.api.batch import Job, JobStatus
+    from volcano.api.scheduling import PodGroup
+    from volcano.controllers.job.facts import Facts
+    from volcano.controllers.job.ledger import Ledger, Pods
+    from volcano.controllers.job.plan import Attachment, Claim, Plan, Reference, Replica
+
+ATTACHED: Mapping[str, Resource[JsonObject]] = {
+    resource.kind: resource.untyped
+    for resource in (resources.CONFIGMAPS, resources.SECRETS, resources.SERVICES, resources.NETWORK_POLICIES)
+}
+PODGROUP_PATIENCE_SECONDS = 10.0
+"""how long a podgroup that was created may stay unseen before it is created again"""
+_NAMED_ERRORS = 3
+
+
+class PlanFailed(ValueError):
+    """Part of a plan was refused."""
+
+
+class Performer:
+    def __init__(self, context: Context, members: Pods) -> None:
+        self._context = context
+        self._client = context.client
+        self._pods = members
+
+    async def perform(self, job: Job, plan: Plan, ledger: Ledger, facts: Facts, podgroup: PodGroup | None) -> None:
+        """Do everything the plan says."""
+        for note in plan.notes:
+            self.note(job, note.type, note.reason, note.message)
+        if plan.intent_first and plan.status is not None:
+            await self._write_status(job, with_markers_of(job, plan.status), ledger)
+        await self._told(job, "PVCError", "Failed to create PVC, err", self._keep_claims(job, plan.claims, ledger))
+        await self._edit(job, plan)
+        await self._told(
+            job, "PluginError", "Execute plugin when job add failed, err", self._attach(job, plan.attach, ledger)
+        )
+        await self._told(job, "PodGroupError", "Failed to create PodGroup, err", self._keep_podgroup(job, plan, ledger))
+        await self._evict(job, plan)
+        await self._create(job, plan, facts)
+        await self._detach(job, plan.detach, ledger)
+        if plan.podgroup_delete:
+            await self._delete_podgroup(job, plan.podgroup_delete, podgroup, ledger)
+        if plan.status is not None:
+            await self._write_status(job, plan.status, ledger)
+
+    def note(self, job: Job, type_: str, reason: str, message: str) -> None:
+        self._context.recorder.record(resources.JOBS, job, type_, reason, message)
+
+    # --- the job itself ---------------------------------------------------------------------------------------------
+
+    async def _write_status(self, job: Job, status: JobStatus, ledger: Ledger) -> None:
+        """Merge the difference to what the server has; its answer is our newest view of the job."""
+        current = ledger.job(job)
+        change = difference(msgspec.to_builtins(current.status), msgspec.to_builtins(status))
+        if not change:
+            return
+        body = {"metadata": {"uid": job.metadata.uid}, "status": change}
+        meta = job.metadata
+        try:
+            ledger.written = await self._client.patch(
+                resources.JOBS, meta.name, body, meta.namespace, subresource="status"
+            )
+        except NotFound:
+            return
+
+    async def _edit(self, job: Job, plan: Plan) -> None:
+        meta = job.metadata
+        if plan.annotate:
+            body: JsonObject = {"metadata": {"uid": meta.uid, "annotations": dict(plan.annotate)}}
+            await self._client.patch(resources.JOBS.untyped, meta.name, body, meta.namespace)
+        if plan.claim_names:
+            operations: list[JsonObject] = [{"op": "test", "path": "/metadata/uid", "value": meta.uid}]
+            for position, name in plan.claim_names.items():
+                path = f"/spec/volumes/{position}"
+                mount = job.spec.volumes[position].mount_path
+                operations.append({"op": "test", "path": f"{path}/mountPath", "value": mount})
+                operations.append({"op": "add", "path": f"{path}/volumeClaimName", "value": name})
+            await self._client.patch(resources.JOBS.untyped, meta.name, operations, meta.namespace, kind=PatchKind.JSON)
+
+    async def _told(self, job: Job, reason: str, message: str, work: Awaitable[None]) -> None:
+        """Do `work`; tell the user when it is refused."""
+        try:
+            await work
+        except (ApiError, ValueError) as error:
+            self.note(job, "Warning", reason, f"{message}: {error}")
+            raise
+
+    # --- what stands beside the pods --------------------------------------------------------------------------------
+
+    async def _keep_claims(self, job: Job, claims: Iterable[Claim], ledger: Ledger) -> None:
+        resource = resources.PERSISTENT_VOLUME_CLAIMS.untyped
+        for claim in claims:
+            key = f"PersistentVolumeClaim/{claim.name}"
+            if key in ledger.ensured:
+                continue
+            if claim.manifest is None:
+                await self._find_claim(job, claim.name)
+            else:
+                try:
+                    await self._client.create(resource, claim.manifest, job.metadata.namespace)
+                except AlreadyExists:
+                    await self._check_owner(resource, claim.name, job)
+            ledger.ensured[key] = True
+
+    async def _find_claim(self, job: Job, name: str) -> None:
+        try:
+            await self._client.get(resources.PERSISTENT_VOLUME_CLAIMS.untyped, name, job.metadata.namespace)
+        except NotFound:
+            raise PlanFailed(
+                f"pvc {name} is not found, the job will be in the Pending state until the PVC is created"
+            ) from None
+
+    async def _attach(self, job: Job, attachments: Iterable[Attachment], ledger: Ledger) -> None:
+        for attachment in attachments:
+            reference = attachment.reference
+            key = f"{reference.kind}/{reference.name}"
+            contents = tracked(attachment.manifest, attachment)
+            if key in ledger.ensured and ledger.ensured[key] == contents:
+                continue
+            await self._ensure(job, attachment)
+            ledger.ensured[key] = contents
+
+    async def _ensure(self, job: Job, attachment: Attachment) -> None:
+        resource, name = ATTACHED[attachment.reference.kind], attachment.reference.name
+        namespace = job.metadata.namespace
+        manifest = attachment.manifest
+        if attachment.needs_key_pair:
+            try:
+                await self._refresh(resource, name, job, attachment)
+            except NotFound:
+                pair = await asyncio.to_thread(new_key_pair)
+                manifest = {**manifest, "data": {**manifest["data"], **pair}}
+            else:
+                return
+        try:
+            await self._client.create(resource, manifest, namespace)
+        except AlreadyExists:
+            await self._refresh(resource, name, job, attachment)
+
+    async def _refresh(self, resource: Resource[JsonObject], name: str, job: Job, attachment: Attachment) -> None:
+        """Bring the tracked fields of an existing attachment up to date."""
+        present = await self._check_owner(resource, name, job)
+        if tracked(present, attachment) == tracked(attachment.manifest, attachment):
+            return
+        for path in attachment.tracked:
+            *parents, last = path.split(".")
+            target, source = present, attachment.manifest
+            for parent in parents:
+                target, source = target.setdefault(parent, {}), source[parent]
+            target[last] = source[last]
+        await self._client.update(resource, present)
+
+    async def _check_owner(self, resource: Resource[JsonObject], name: str, job: Job) -> JsonObject:
+        """The object of this name; refuses one that is not the job's."""
+        present = await self._client.get(resource, name, job.metadata.namespace)
+        owners = present["metadata"].get("ownerReferences") or []
+        if not any(owner.get("uid") == job.metadata.uid for owner in owners):
+            raise PlanFailed(
+                f"{resource.kind} '{name}' exists and does not belong to job {job.metadata.key}: "
+                "rename the job, or delete the object"
+            )
+        return present
+
+    async def _detach(self, job: Job, references: Iterable[Reference], ledger: Ledger) -> None:
+        for reference in references:
+            ledger.ensured.pop(f"{reference.kind}/{reference.name}", None)
+            resource = ATTACHED[reference.kind]
+            try:
+                present = await self._check_owner(resource, reference.name, job)
+                uid = present["metadata"].get("uid")
+                await self._client.delete(resource, reference.name, job.metadata.namespace, uid=uid)
+            except (NotFound, PlanFailed):
+                continue  # gone already, or somebody else's
+
+    # --- the podgroup -----------------------------------------------------------------------------------------------
+
+    async def _keep_podgroup(self, job: Job, plan: Plan, ledger: Ledger) -> None:
+        namespace = job.metadata.namespace
+        if plan.podgroup_create is not None:
+            name = plan.podgroup_create["metadata"]["name"]
+            now = asyncio.get_running_loop().time()
+            made = ledger.ensured.get(name)
+            if isinstance(made, float) and now - made < PODGROUP_PATIENCE_SECONDS:
+                return  # the watch has not shown it yet
+            try:
+                await self._client.create(resources.PODGROUPS.untyped, plan.podgroup_create, namespace)
+            except AlreadyExists:
+                await self._check_owner(resources.PODGROUPS.untyped, name, job)
+            ledger.ensured[name] = now
+        if plan.podgroup_patch is not None:
+            name, change = plan.podgroup_patch
+            await self._client.patch(resources.PODGROUPS.untyped, name, change, namespace)
+
+    async def _delete_podgroup(self, job: Job, name: str, podgroup: PodGroup | None, ledger: Ledger) -> None:
+        uid = podgroup.metadata.uid if podgroup is not None else None
+        with contextlib.suppress(NotFound):
+            await self._client.delete(resources.PODGROUPS, name, job.metadata.namespace, uid=uid or None)
+        ledger.podgroup_gone = uid or ""
+        ledger.ensured.pop(name, None)
+
+    # --- pods -------------------------------------------------------------------------------------------------------
+
+    async def _create(self, job: Job, plan: Plan, facts: Facts) -> None:
+        if not plan.create:
+            return
+        tasks = {replica.task for replica in plan.create}
+        moulds = {
+            task: pods.mould(job, job.spec.tasks[task], facts.plugins, forwarding=facts.forwards) for task in tasks
+        }
+
+        async def create(replica: Replica) -> None:
+            body = cast("JsonObject", msgspec.Raw(moulds[replica.task].body(replica.index)))  # encoded already
+            try:
+                pod = await self._client.create(POD_VIEWS, body, job.metadata.namespace)
+            except AlreadyExists:
+                pod = await self._existing_pod(job, replica.name)
+            self._pods.created(member_of(pod))
+
+        failures = await each(plan.create, create)
+        if failures:
+            self._fail(job, failures, "FailedCreate", "Error creating pods", "create", len(plan.create))
+
+    async def _existing_pod(self, job: Job, name: str) -> PodView:
+        """A pod of this name exists: ours from before a restart or a lost answer, or somebody else's."""
+        pod = await self._client.get(POD_VIEWS, name, job.metadata.namespace)
+        owner = controller_of(pod.metadata)
+        if owner is None or owner.uid != job.metadata.uid:
+            whose = f"{owner.kind} {owner.name} ({owner.uid})" if owner else "nobody"
+            raise OSError(f"pod '{name}' exists and belongs to {whose}: it must go before the job can start")
+        return pod
+
+    async def _evict(self, job: Job, plan: Plan) -> None:
+        if not plan.evict:
+            return
+
+        async def evict(member: Member) -> None:
+            with contextlib.suppress(NotFound):
+                if plan.mark_evicted and not member.out_of_sync:
+                    await self._client.patch(POD_VIEWS, member.name, OUT_OF_SYNC_PATCH, job.metadata.namespace)
+                await self._client.delete(POD_VIEWS, member.name, job.metadata.namespace, uid=member.uid or None)
+            self._pods.ending(member)
+
+        failures = await each(plan.evict, evict)
+        if failures:
+            self._fail(job, failures, "FailedDelete", "Error deleting pods", "kill", len(plan.evict))
+
+    def _fail(self, job: Job, failures: list[Exception], reason: str, message: str, verb: str, total: int) -> None:
+        """Say what was refused, and let the whole be tried again."""
+        texts = list(dict.fromkeys(str(failure) for failure in failures))[:_NAMED_ERRORS]
+        self.note(job, "Warning", reason, f"{message}: [{'; '.join(texts)}]")
+        text = f"failed to {verb} {len(failures)} pods of {total}: {texts[0]}"
+        if all(isinstance(failure, OSError | TimeoutError) for failure in failures):
+            raise OSError(text)
+        raise PlanFailed(text)
+
+
+def with_markers_of(job: Job, status: JobStatus) -> JobStatus:
+    """`status` while the plugins' objects are still there."""
+    markers = {key: value for key, value in job.status.controlled_resources.items() if key.startswith(MARKER_PREFIX)}
+    return msgspec.structs.replace(status, controlled_resources={**status.controlled_resources, **markers})
+
+
+def tracked(document: JsonObject, attachment: Attachment) -> list[Any]:
+    values = []
+    for path in attachment.tracked:
+        value: Any = document
+        for part in path.split("."):
+            value = (value or {}).get(part)
+        values.append(value)
+    return values
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> JsonObject:
+    """The merge patch that makes `new` of `old`."""
+    patch: JsonObject = dict.fromkeys(old.keys() - new.keys())
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            if inner := difference(before, value):
+                patch[key] = inner
+        elif value != before:
+            patch[key] = value
+    return patch

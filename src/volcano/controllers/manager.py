@@ -1,0 +1,182 @@
+"""`vc-controller-manager`: read the flags, reach the API server, take the lease, run the controllers until told to stop.
+
+`runtime.py` has the loop, each room its controller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from volcano.controllers.flags import Flags
+    from volcano.controllers.runtime import Context, Controller, Runtime
+    from volcano.http.health import Check
+    from volcano.http.metrics import Registry
+    from volcano.kube.client import Client
+    from volcano.kube.leader import LeaderElector
+
+PROGRAM = "vc-controller-manager"
+log = logging.getLogger(PROGRAM)
+
+
+def main(argv: list[str] | None = None) -> int:
+    from volcano.controllers.flags import Flags
+    from volcano.http.server import ListenError
+    from volcano.kube import flags as command_line
+    from volcano.kube.config import ConfigError
+    from volcano.kube.leader import LeadershipLost
+
+    try:
+        flags = command_line.parse(Flags, sys.argv[1:] if argv is None else argv, PROGRAM)
+        if flags.version:
+            from volcano import __version__
+
+            sys.stdout.write(f"{PROGRAM} {__version__}\n")
+            return 0
+        level = logging.DEBUG if flags.verbosity >= 4 else logging.INFO
+        logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(flags))
+    except (ConfigError, LeadershipLost, ListenError, ValueError) as problem:
+        sys.stderr.write(f"{PROGRAM}: {problem}\n")
+        return 1
+    return 0
+
+
+async def _serve(flags: Flags) -> None:
+    from volcano.http.lifetime import stop_on_signals
+    from volcano.kube.client import Client
+    from volcano.kube.config import load
+    from volcano.kube.transport import HttpTransport
+
+    client = Client(HttpTransport(load(flags.kubeconfig or None, None, flags.master or None)), user_agent=PROGRAM)
+    try:
+        with stop_on_signals() as stop:
+            await run(client, flags, stop)
+    finally:
+        await client.close()
+
+
+async def run(client: Client, flags: Flags, stop: asyncio.Event) -> None:
+    """The daemon on a client of its own or of its host, until `stop`."""
+    from volcano.http.lifetime import until_stopped
+    from volcano.http.metrics import Registry
+
+    registry = Registry()
+    runtime = build(client, flags, registry)
+    elector = elector_of(client, flags)
+    async with AsyncExitStack() as cleanup:
+        await _listen(flags, registry, runtime, elector, cleanup)
+        work = runtime.run() if elector is None else elector.run(runtime.run)
+        await until_stopped(stop, asyncio.create_task(work))
+
+
+def build(client: Client, flags: Flags, registry: Registry) -> Runtime:
+    """The runtime with the controllers that the flags ask for."""
+    from volcano.controllers.runtime import COMPONENT, Context, Informers, Runtime
+    from volcano.kube.events import EventRecorder
+
+    context = Context(client, Informers(client), EventRecorder(client, COMPONENT), registry)
+    runtime = Runtime(context, max_requeues=flags.max_requeue_num)
+    makers = dict(_makers(flags))
+    for name in flags.enabled_controllers:
+        if name in makers:
+            runtime.add(makers[name](context))
+        else:
+            log.info("%s is not part of this version", name)
+    return runtime
+
+
+def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]]]:
+    """How each controller is made. The imports are here: a controller that does not run costs nothing."""
+    from volcano.controllers.gc.controller import GarbageCollector
+    from volcano.controllers.job.controller import JobController
+    from volcano.controllers.podgroup.controller import PodGroupController
+    from volcano.controllers.queue.controller import QueueController
+
+    commands = flags.gate("QueueCommandSync")
+    if flags.gate("VolcanoJobSupport"):
+        yield (
+            JobController.name,
+            lambda context: JobController(context, workers=flags.worker_threads, commands=commands),
+        )
+        yield GarbageCollector.name, lambda context: GarbageCollector(context, workers=flags.worker_threads_for_gc)
+    yield (
+        PodGroupController.name,
+        lambda context: PodGroupController(
+            context,
+            workers=flags.worker_threads_for_podgroup,
+            scheduler_names=flags.scheduler_name,
+            inherit_owner_annotations=flags.inherit_owner_annotations,
+            workloads=flags.gate("WorkLoadSupport"),
+        ),
+    )
+    yield (
+        QueueController.name,
+        lambda context: QueueController(context, workers=flags.worker_threads_for_queue, commands=commands),
+    )
+
+
+def elector_of(client: Client, flags: Flags) -> LeaderElector | None:
+    from volcano.kube.leader import LeaderElector
+
+    if not flags.leader_elect:
+        return None
+    return LeaderElector(
+        client,
+        name=flags.leader_elect_resource_name,
+        namespace=flags.lease_namespace,
+        lease_seconds=flags.leader_elect_lease_duration,
+        renew_seconds=flags.leader_elect_renew_deadline,
+        retry_seconds=flags.leader_elect_retry_period,
+    )
+
+
+async def _listen(
+    flags: Flags, registry: Registry, runtime: Runtime, elector: LeaderElector | None, cleanup: AsyncExitStack
+) -> None:
+    """Metrics and health, before anything else: standbys answer too."""
+    from volcano.http.health import HealthApp, parse_address, serve_health
+    from volcano.http.server import serve
+    from volcano.http.tls import server_context
+
+    alive: dict[str, Check] = {"leader-election": elector.health} if elector is not None else {}
+
+    def ready() -> str | None:
+        standing_by = elector is not None and bool(elector.leader) and not elector.is_leader
+        return None if standing_by else runtime.problem()
+
+    app = HealthApp(registry, alive=alive, ready={"controllers": ready})
+    if flags.enable_metrics:
+        server = await serve_health(app, flags.listen_address)
+        cleanup.push_async_callback(server.close, 1.0)
+        log.info("metrics on port %d", server.port)
+    if flags.enable_healthz:
+        files = (flags.tls_cert_file, flags.tls_private_key_file, flags.ca_cert_file)
+        if all(files):
+            certificate, key, authority = map(Path, files)
+            host, port = parse_address(flags.healthz_address)
+            tls = server_context(certificate, key, client_authority=authority)
+            server = await serve(app, host=host, port=port, ssl=tls)
+        else:
+            server = await serve_health(app, flags.healthz_address)
+        cleanup.push_async_callback(server.close, 1.0)
+        log.info("health on port %d", server.port)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,205 @@
+"""The podgroup controller: pods without a group get one, and follow the workload that owns them.
+
+`build.py` decides. Watches pods, ReplicaSets and StatefulSets; other owners are asked for when a pod names them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import field
+
+from volcano.api import keys, resources
+from volcano.api.meta import JsonObject, Model, ObjectMeta, controller_of
+from volcano.api.resources import Resource
+from volcano.controllers.podgroup import build
+from volcano.controllers.runtime import Context
+from volcano.controllers.views import POD_VIEWS, PodView
+from volcano.kube.errors import AlreadyExists, NotFound
+from volcano.kube.informer import Callbacks
+from volcano.kube.workqueue import WorkQueue
+
+if TYPE_CHECKING:
+    from volcano.kube.informer import Informer
+
+_POD = "pod:"
+_WORKLOAD = "workload:"
+
+
+class ReplicasView(Model, kw_only=True):
+    replicas: int | None = None
+
+
+class WorkloadView(Model, kw_only=True):
+    """A ReplicaSet or StatefulSet, as far as its group goes."""
+
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: ReplicasView = field(default_factory=ReplicasView)
+
+
+def _as_workload(resource: Resource[Any]) -> Resource[WorkloadView]:
+    return cast("Resource[WorkloadView]", dataclasses.replace(resource, type=WorkloadView))
+
+
+WATCHED: Final = {
+    resource.kind: _as_workload(resource) for resource in (resources.REPLICA_SETS, resources.STATEFUL_SETS)
+}
+ASKED: Final = {resource.kind: _as_workload(resource) for resource in (resources.DAEMON_SETS, resources.BATCH_JOBS)}
+
+
+class PodGroupController:
+    name = "pg-controller"
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        workers: int = 5,
+        scheduler_names: Collection[str] = ("volcano",),
+        inherit_owner_annotations: bool = True,
+        workloads: bool = True,
+    ) -> None:
+        self.workers = workers
+        self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
+        self._context = context
+        self._names = frozenset(scheduler_names)
+        self._inherit = inherit_owner_annotations
+        self._owned: dict[str, dict[str, None]] = {}
+        informers = context.informers
+        self._pods = informers.of(POD_VIEWS, Callbacks(self._pod_added, None, self._pod_deleted))
+        self._podgroups = informers.of(resources.PODGROUPS)
+        self._workloads: dict[str, Informer[WorkloadView]] = {}
+        if workloads:
+            for kind, resource in WATCHED.items():
+                handler = Callbacks[WorkloadView](self._workload_added, self._workload_updated)
+                self._workloads[kind] = informers.of(resource, handler)
+
+    async def reconcile(self, key: str) -> None:
+        if key.startswith(_POD):
+            await self._group_pod(key.removeprefix(_POD))
+        else:
+            await self._follow_workload(*key.removeprefix(_WORKLOAD).split(":", 1))
+
+    async def gave_up(self, key: str, error: Exception) -> None:
+        """A pod without its group never starts: keep trying, slowly."""
+        del error
+        self.queue.add_after(key, 60.0)
+
+    async def _group_pod(self, key: str) -> None:
+        pod = self._pods.store.get(key)
+        if pod is not None and build.needs_group(pod, self._names):
+            await self._ensure(pod, update=False)
+
+    async def _follow_workload(self, kind: str, key: str) -> None:
+        workload = self._workloads[kind].store.get(key)
+        if workload is None:
+            return
+        meta = workload.metadata
+        name = f"{keys.POD_GROUP_PREFIX}{meta.uid}"
+        if workload.spec.replicas == 0:
+            if self._podgroups.get(name, meta.namespace) is not None:
+                await self._delete(name, meta.namespace)
+            return
+        owned = [pod for pod_key in self._owned.get(meta.uid, ()) if (pod := self._pods.store.get(pod_key))]
+        speaker = build.representative(owned, name, self._names)
+        if speaker is not None:
+            await self._ensure(speaker, update=True)
+
+    async def _ensure(self, view: PodView, *, update: bool) -> None:
+        """Create the group of a pod (or bring it up to date), then tell the pod its name."""
+        meta = view.metadata
+        name = build.name_for(meta)
+        client = self._context.client
+        present = self._podgroups.get(name, meta.namespace)
+        if present is None or update:
+            try:
+                pod = await client.get(resources.PODS.untyped, meta.name, meta.namespace)
+            except NotFound:
+                return
+            group = build.build(pod, name, await self._owner_annotations(view))
+            await self._write(group, name, meta.namespace, update=update)
+        if not meta.annotations.get(keys.GROUP_NAME):
+            body = {"metadata": {"uid": meta.uid, "annotations": {keys.GROUP_NAME: name}}}
+            try:
+                await client.patch(POD_VIEWS, meta.name, body, meta.namespace)
+            except NotFound:
+                return
+
+    async def _write(self, group: JsonObject, name: str, namespace: str, *, update: bool) -> None:
+        client = self._context.client
+        untyped = resources.PODGROUPS.untyped
+        if self._podgroups.get(name, namespace) is None:
+            try:
+                await client.create(untyped, group, namespace)
+            except AlreadyExists:
+                if not update:
+                    return
+            else:
+                return
+        try:
+            change = build.changes(group, await client.get(untyped, name, namespace))
+            if change:
+                await client.patch(untyped, name, change, namespace)
+        except NotFound:
+            await client.create(untyped, group, namespace)
+
+    async def _delete(self, name: str, namespace: str) -> None:
+        try:
+            await self._context.client.delete(resources.PODGROUPS, name, namespace)
+        except NotFound:
+            return
+
+    async def _owner_annotations(self, pod: PodView) -> Mapping[str, str]:
+        if not self._inherit:
+            return {}
+        found = []
+        for owner in pod.metadata.owner_references:
+            informer, resource = self._workloads.get(owner.kind), ASKED.get(owner.kind)
+            if informer is not None:
+                workload = informer.get(owner.name, pod.metadata.namespace)
+            elif resource is not None:
+                workload = await self._ask(resource, owner.name, pod.metadata.namespace)
+            else:
+                continue
+            if workload is not None:
+                found.append(workload.metadata.annotations)
+        return build.merged_annotations(found)
+
+    async def _ask(self, resource: Resource[WorkloadView], name: str, namespace: str) -> WorkloadView | None:
+        try:
+            return await self._context.client.get(resource, name, namespace)
+        except NotFound:
+            return None
+
+    # --- what the watches tell --------------------------------------------------------------------------------------
+
+    def _pod_added(self, pod: PodView) -> None:
+        if pod.spec.scheduler_name not in self._names:
+            return
+        owner = controller_of(pod.metadata)
+        if owner is not None and owner.kind in self._workloads:
+            self._owned.setdefault(owner.uid, {})[pod.metadata.key] = None
+        if build.needs_group(pod, self._names):
+            self.queue.add(f"{_POD}{pod.metadata.key}")
+
+    def _pod_deleted(self, pod: PodView) -> None:
+        owner = controller_of(pod.metadata)
+        owned = self._owned.get(owner.uid) if owner is not None else None
+        if owner is not None and owned is not None:
+            owned.pop(pod.metadata.key, None)
+            if not owned:
+                del self._owned[owner.uid]
+
+    def _workload_added(self, workload: WorkloadView) -> None:
+        self._look_at(workload)
+
+    def _workload_updated(self, old: WorkloadView, new: WorkloadView) -> None:
+        if old.spec.replicas != new.spec.replicas or old.metadata.annotations != new.metadata.annotations:
+            self._look_at(new)
+
+    def _look_at(self, workload: WorkloadView) -> None:
+        for kind, informer in self._workloads.items():
+            if informer.store.get(workload.metadata.key) is workload:
+                self.queue.add(f"{_WORKLOAD}{kind}:{workload.metadata.key}")

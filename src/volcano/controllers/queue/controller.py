@@ -1,0 +1,200 @@
+"""The queue controller: keeps the states of queues, carries out commands on them, and counts their podgroups.
+
+`machine.step` decides; the counts go to metrics only, as upstream's do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+from volcano.api import bus, keys, resources
+from volcano.controllers.queue import machine
+from volcano.controllers.runtime import Context
+from volcano.kube.errors import ApiError, NotFound
+from volcano.kube.informer import Callbacks
+from volcano.kube.workqueue import WorkQueue
+
+if TYPE_CHECKING:
+    from volcano.api.bus import Command
+    from volcano.api.scheduling import PodGroup, Queue
+
+log = logging.getLogger(__name__)
+
+FIELD_MANAGER = "queue-controller"
+TARGET_API_VERSION = "scheduling.volcano.sh/v1beta1"
+PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
+
+
+class QueueController:
+    name = "queue-controller"
+
+    def __init__(self, context: Context, *, workers: int = 5, commands: bool = True) -> None:
+        self.workers = workers
+        self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
+        self._context = context
+        self._orders: dict[str, deque[str]] = {}
+        self._commands: dict[str, deque[Command]] = {}
+        self._podgroups: dict[str, dict[str, PodGroup]] = {}
+        informers = context.informers
+        self._queues = informers.of(
+            resources.QUEUES, Callbacks(self._queue_added, self._queue_updated, self._queue_deleted)
+        )
+        informers.of(
+            resources.PODGROUPS, Callbacks(self._podgroup_added, self._podgroup_updated, self._podgroup_deleted)
+        )
+        if commands:
+            informers.of(resources.COMMANDS, Callbacks(self._command_added))
+        self._gauges = {
+            phase: context.metrics.gauges(
+                f"volcano_queue_pod_group_{phase.lower()}_count",
+                f"PodGroups of a queue that are {phase}.",
+                "queue_name",
+            )
+            for phase in PHASES
+        }
+
+    async def reconcile(self, key: str) -> None:
+        await self._obey(key)
+        orders = self._orders.setdefault(key, deque())
+        while orders:
+            await self._carry_out(key, orders[0])
+            orders.popleft()
+        await self._carry_out(key, bus.SYNC_QUEUE)
+
+    async def gave_up(self, key: str, error: Exception) -> None:
+        orders = self._orders.get(key)
+        action = orders.popleft() if orders else bus.SYNC_QUEUE
+        queue = self._queues.store.get(key)
+        if queue is not None:
+            self._note(queue, "Warning", action, f"{action} queue failed for {error}")
+
+    async def _obey(self, key: str) -> None:
+        commands = self._commands.get(key)
+        while commands:
+            meta = commands[0].metadata
+            try:
+                await self._context.client.delete(resources.COMMANDS, meta.name, meta.namespace, uid=meta.uid or None)
+            except NotFound:
+                commands.popleft()
+                continue
+            self._orders.setdefault(key, deque()).append(commands.popleft().action)
+
+    async def _carry_out(self, key: str, action: str) -> None:
+        queue = self._queues.store.get(key)
+        if queue is None:
+            return
+        held = self._podgroups.get(key, {})
+        waiting = sum(machine.keeps_open(podgroup) for podgroup in held.values())
+        children = [child for child in self._queues.store.values() if machine.parent_of(child) == key]
+        parent = self._queues.store.get(machine.parent_of(queue))
+        self._count(key)
+        await self._perform(queue, machine.step(queue, action, waiting, parent, children))
+
+    async def _perform(self, queue: Queue, plan: machine.Plan) -> None:
+        name = queue.metadata.name
+        client = self._context.client
+        if plan.parent:
+            await client.patch(resources.QUEUES, name, {"spec": {"parent": plan.parent}})
+        for other in plan.closed_by_parent:
+            if other != name:
+                await self._annotate(other, plan.closed_by_parent[other])
+        if plan.state is not None:
+            await self._write_state(queue, plan.state, closes=plan.closes)
+        if name in plan.closed_by_parent:
+            await self._annotate(name, plan.closed_by_parent[name])
+        for other, action in plan.orders:
+            self._order(other, action)
+
+    async def _write_state(self, queue: Queue, state: machine.State, *, closes: bool) -> None:
+        name = queue.metadata.name
+        document = {
+            "apiVersion": resources.QUEUES.api_version,
+            "kind": resources.QUEUES.kind,
+            "metadata": {"name": name},
+            "status": {"state": state.value},
+        }
+        try:
+            await self._context.client.apply(
+                resources.QUEUES, document, subresource="status", field_manager=FIELD_MANAGER
+            )
+        except ApiError as error:
+            reason = bus.CLOSE_QUEUE if closes else bus.OPEN_QUEUE
+            message = (
+                f"Close queue failed for {error}"
+                if closes
+                else f"Update queue status from {queue.status.state} to {state} failed for {error}"
+            )
+            self._note(queue, "Warning", reason, message)
+            raise
+        if closes:
+            self._note(queue, "Normal", bus.CLOSE_QUEUE, "Close queue succeed")
+
+    async def _annotate(self, name: str, closed: str) -> None:
+        queue = self._queues.store.get(name)
+        if queue is not None and queue.metadata.annotations.get(keys.CLOSED_BY_PARENT) == closed:
+            return
+        body = {"metadata": {"annotations": {keys.CLOSED_BY_PARENT: closed}}}
+        await self._context.client.patch(resources.QUEUES, name, body)
+
+    def _order(self, name: str, action: str) -> None:
+        orders = self._orders.setdefault(name, deque())
+        if action not in orders:
+            orders.append(action)
+        self.queue.add(name)
+
+    def _note(self, queue: Queue, type_: str, reason: str, message: str) -> None:
+        self._context.recorder.record(resources.QUEUES, queue, type_, reason, message)
+
+    def _count(self, name: str) -> None:
+        phases = Counter(podgroup.status.phase or "Pending" for podgroup in self._podgroups.get(name, {}).values())
+        for phase, family in self._gauges.items():
+            family.labels(name).set(phases[phase])
+
+    # --- what the watches tell --------------------------------------------------------------------------------------
+
+    def _queue_added(self, queue: Queue) -> None:
+        self.queue.add(queue.metadata.name)
+
+    def _queue_updated(self, old: Queue, new: Queue) -> None:
+        if old.spec != new.spec or old.status.state != new.status.state:
+            self.queue.add(new.metadata.name)
+        if old.status.state != new.status.state:
+            for child in self._queues.store.values():
+                if machine.parent_of(child) == new.metadata.name:
+                    self.queue.add(child.metadata.name)
+
+    def _queue_deleted(self, queue: Queue) -> None:
+        name = queue.metadata.name
+        self._orders.pop(name, None)
+        self._commands.pop(name, None)
+        for family in self._gauges.values():
+            family.remove(name)
+
+    def _podgroup_added(self, podgroup: PodGroup) -> None:
+        self._podgroups.setdefault(podgroup.spec.queue, {})[podgroup.metadata.key] = podgroup
+        self.queue.add(podgroup.spec.queue)
+
+    def _podgroup_updated(self, old: PodGroup, new: PodGroup) -> None:
+        if old.spec.queue != new.spec.queue:
+            self._podgroup_deleted(old)
+            self._podgroup_added(new)
+            return
+        self._podgroups.setdefault(new.spec.queue, {})[new.metadata.key] = new
+        if old.status.phase != new.status.phase:
+            self.queue.add(new.spec.queue)
+
+    def _podgroup_deleted(self, podgroup: PodGroup) -> None:
+        held = self._podgroups.get(podgroup.spec.queue, {})
+        held.pop(podgroup.metadata.key, None)
+        if not held:
+            self._podgroups.pop(podgroup.spec.queue, None)
+        self.queue.add(podgroup.spec.queue)
+
+    def _command_added(self, command: Command) -> None:
+        target = command.target
+        if target is None or target.kind != resources.QUEUES.kind or target.api_version != TARGET_API_VERSION:
+            return
+        self._commands.setdefault(target.name, deque()).append(command)
+        self.queue.add(target.name)

@@ -1,0 +1,202 @@
+"""The one reconcile loop: informers are shared, keys wait in a queue, workers reconcile them, failures come back later.
+
+Every controller of this package is a `Controller`; manager.py puts them into one `Runtime`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from volcano.api.meta import whole_seconds
+from volcano.api.resources import Resource
+from volcano.http.metrics import Registry
+from volcano.kube.client import Client
+from volcano.kube.errors import ApiError, InternalError, ServiceUnavailable, Timeout, TooManyRequests
+from volcano.kube.events import EventRecorder
+from volcano.kube.informer import EventHandler, Informer
+from volcano.kube.workqueue import ShutDown, WorkQueue
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+COMPONENT = "vc-controller-manager"
+UNLIMITED = -1
+_SERVER_TROUBLE = (OSError, TimeoutError, TooManyRequests, ServiceUnavailable, InternalError, Timeout)
+
+
+def _now() -> datetime.datetime:
+    return whole_seconds(datetime.datetime.now(datetime.UTC))
+
+
+class Informers:
+    """One informer per kind of object, shared by all controllers."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._shared: dict[tuple[Any, ...], Informer[Any]] = {}
+
+    def of(self, resource: Resource[T], handler: EventHandler[T] | None = None) -> Informer[T]:
+        """The informer of `resource` (and its type), with one more handler."""
+        key = (resource.group, resource.version, resource.plural, resource.type)
+        informer: Informer[T] | None = self._shared.get(key)
+        if informer is None:
+            informer = self._shared[key] = Informer(self._client, resource)
+        if handler is not None:
+            informer.add_handler(handler)
+        return informer
+
+    def tasks(self) -> list[Coroutine[Any, Any, None]]:
+        return [informer.run() for informer in self._shared.values()]
+
+    async def synced(self) -> None:
+        for informer in self._shared.values():
+            await informer.synced()
+
+    def problem(self) -> str | None:
+        """A readiness check: which collections have not been read yet."""
+        missing = [informer.resource.plural for informer in self._shared.values() if not informer.has_synced]
+        return f"not yet listed: {', '.join(sorted(missing))}" if missing else None
+
+
+@dataclass(slots=True)
+class Context:
+    """What controllers work with: the server, events, metrics and the clock."""
+
+    client: Client
+    informers: Informers
+    recorder: EventRecorder
+    metrics: Registry
+    now: Callable[[], datetime.datetime] = field(default=_now)
+
+
+class Controller(Protocol):
+    """A room's controller: it feeds `queue` from informer callbacks; `reconcile` settles one key."""
+
+    name: str
+    workers: int
+    queue: WorkQueue[str]
+
+    async def reconcile(self, key: str) -> None:
+        """Bring what `key` names into its wanted state; raising means: again, later."""
+
+    async def gave_up(self, key: str, error: Exception) -> None:
+        """`key` was refused for good, after as many attempts as are allowed."""
+
+
+class Loop:
+    """Workers of one controller. One bad object delays only itself."""
+
+    def __init__(self, controller: Controller, metrics: LoopMetrics, max_requeues: int) -> None:
+        self._controller = controller
+        self._metrics = metrics
+        self._max_requeues = max_requeues
+        self._refusals: dict[str, int] = {}
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._controller.workers):
+                group.create_task(self._work())
+
+    async def _work(self) -> None:
+        queue = self._controller.queue
+        while True:
+            try:
+                key = await queue.get()
+            except ShutDown:
+                return
+            try:
+                await self._reconcile(key)
+            finally:
+                queue.done(key)
+
+    async def _reconcile(self, key: str) -> None:
+        name = self._controller.name
+        started = asyncio.get_running_loop().time()
+        try:
+            await self._controller.reconcile(key)
+        except _SERVER_TROUBLE as error:
+            log.warning("%s: %s waits for the API server: %s", name, key, error)
+            self._later(key, error)
+        except Exception as error:
+            expected = isinstance(error, ApiError | ValueError | LookupError)
+            log.warning("%s: %s failed: %s", name, key, error, exc_info=None if expected else error)
+            await self._refused(key, error)
+        else:
+            self._controller.queue.forget(key)
+            self._refusals.pop(key, None)
+        self._metrics.seconds.labels(name).observe(asyncio.get_running_loop().time() - started)
+
+    def _later(self, key: str, error: BaseException) -> None:
+        self._metrics.retries.labels(self._controller.name).inc()
+        wait = error.retry_after if isinstance(error, ApiError) else None
+        if wait:
+            self._controller.queue.add_after(key, wait)
+        else:
+            self._controller.queue.add_rate_limited(key)
+
+    async def _refused(self, key: str, error: Exception) -> None:
+        """Only refusals count against the limit: a server that is down condemns nobody."""
+        refusals = self._refusals[key] = self._refusals.get(key, 0) + 1
+        if self._max_requeues == UNLIMITED or refusals <= self._max_requeues:
+            self._later(key, error)
+            return
+        self._refusals.pop(key, None)
+        self._controller.queue.forget(key)
+        try:
+            await self._controller.gave_up(key, error)
+        except (ApiError, OSError, TimeoutError) as trouble:
+            log.warning("%s: giving up on %s failed: %s", self._controller.name, key, trouble)
+            self._later(key, trouble)
+
+
+class LoopMetrics:
+    """What every loop reports, under the names of Kubernetes' work queues."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.depth = registry.gauges("workqueue_depth", "Keys that wait to be reconciled.", "name")
+        self.adds = registry.gauges("workqueue_adds_total", "Keys added so far.", "name")
+        self.retries = registry.counters("workqueue_retries_total", "Reconciliations put off after a failure.", "name")
+        self.seconds = registry.histograms("workqueue_work_duration_seconds", "Time of one reconciliation.", "name")
+
+    def watch(self, registry: Registry, controller: Controller) -> None:
+        def refresh() -> None:
+            self.depth.labels(controller.name).set(len(controller.queue))
+            self.adds.labels(controller.name).set(controller.queue.adds)
+
+        registry.before_scrape(refresh)
+
+
+class Runtime:
+    """Runs controllers on one set of informers."""
+
+    def __init__(self, context: Context, *, max_requeues: int = 15) -> None:
+        self.context = context
+        self.controllers: list[Controller] = []
+        self._max_requeues = max_requeues if max_requeues >= 0 else UNLIMITED
+        self._metrics = LoopMetrics(context.metrics)
+        self._started = False
+
+    def add(self, controller: Controller) -> None:
+        self.controllers.append(controller)
+        self._metrics.watch(self.context.metrics, controller)
+
+    async def run(self) -> None:
+        """Follow the server and reconcile until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for task in self.context.informers.tasks():
+                group.create_task(task)
+            group.create_task(self.context.recorder.run())
+            await self.context.informers.synced()
+            log.info("reconciling: %s", ", ".join(controller.name for controller in self.controllers))
+            self._started = True
+            for controller in self.controllers:
+                group.create_task(Loop(controller, self._metrics, self._max_requeues).run())
+
+    def problem(self) -> str | None:
+        """A readiness check."""
+        return None if self._started else self.context.informers.problem()
