@@ -22,6 +22,7 @@ from volcano.local.apiserver.authn import ANONYMOUS, Authenticator, unauthorized
 from volcano.local.apiserver.call import Call, User
 from volcano.local.apiserver.definitions import COLLECTION as DEFINITIONS, Definitions
 from volcano.local.apiserver.deletes import Deletes
+from volcano.local.apiserver.events import Expiry
 from volcano.local.apiserver.faults import PatchError
 from volcano.local.apiserver.journal import StorageError, StorageFull
 from volcano.local.apiserver.kinds import Kinds
@@ -256,6 +257,7 @@ class ApiServer:
             if self.store.latest("namespaces", name) is None:
                 self._writes.seed(resource, {"metadata": {"name": name}})
         self._definitions.start()
+        Expiry(self.store).start()
         await self.store.settled()
 
 

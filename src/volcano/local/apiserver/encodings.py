@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from volcano.local.apiserver.events import from_core
 from volcano.local.apiserver.status import StatusError
 
 if TYPE_CHECKING:
@@ -69,6 +70,23 @@ class JsonEncoding:
     def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
         document = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
         return _bookmark(document, revision, initial_end=initial_end)
+
+
+class EventEncoding(JsonEncoding):
+    """Events as `events.k8s.io/v1` writes them; they are stored as core/v1."""
+
+    key: Hashable = "events.k8s.io"
+
+    def single(self, document: bytes) -> bytes:
+        return _encode(from_core(msgspec.json.decode(document)))
+
+    def listing(self, entries: Sequence[Entry], metadata: JsonObject) -> bytes:
+        kind, api_version = self._resource.list_kind, self._resource.api_version
+        items = [from_core(entry.document()) for entry in entries]
+        return _encode({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items})
+
+    def line(self, kind: str, entry: Entry) -> bytes:
+        return _encode({"type": kind, "object": from_core(entry.document())}) + b"\n"
 
 
 class MetadataEncoding:
@@ -151,7 +169,7 @@ def choose(resource: ResourceInfo, accept: str) -> Encoding:
             return TableEncoding(resource, version, include)
         if kind == "metadata":
             return MetadataEncoding(version)
-        return JsonEncoding(resource)
+        return EventEncoding(resource) if resource.group == "events.k8s.io" else JsonEncoding(resource)
     raise StatusError(
         406,
         "NotAcceptable",

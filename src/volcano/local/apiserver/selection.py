@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from volcano.local.apiserver.events import from_core
 from volcano.local.apiserver.selectors import parse_field_selector, parse_label_selector, supported_fields
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Selection:
             selectable = [item["jsonPath"] for item in resource.definition.get("selectableFields") or ()]
             known = supported_fields(resource.group, resource.plural, selectable)
             self._fields = parse_field_selector(fields, known)
+        self._translated = resource.group == "events.k8s.io"
         self._trim = _scalar_fields if not resource.custom else _whole
         if not self.prefix and self._fields is not None and resource.namespaced:
             pinned = self._fields.exact("metadata.namespace")
@@ -49,7 +51,11 @@ class Selection:
     def __call__(self, entry: Entry) -> bool:
         if self._labels is not None and not self._labels.matches(entry.labels or _NO_LABELS):
             return False
-        return self._fields is None or self._fields.matches(entry.view(self._trim))
+        if self._fields is None:
+            return True
+        if self._translated:
+            return self._fields.matches(from_core(entry.document()))
+        return self._fields.matches(entry.view(self._trim))
 
 
 _BULKY = frozenset({"data", "binaryData", "stringData"})

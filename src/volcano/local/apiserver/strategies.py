@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from volcano.local.apiserver import metadata
+from volcano.local.apiserver import events, metadata
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.faults import Cause
@@ -21,6 +21,14 @@ class Strategy:
 
     def __init__(self, resource: ResourceInfo) -> None:
         self.resource = resource
+
+    def inward(self, document: JsonObject) -> JsonObject:
+        """From the form that clients of this API version write to the stored one."""
+        return document
+
+    def outward(self, document: JsonObject) -> JsonObject:
+        """From the stored form to the one that clients of this API version know."""
+        return document
 
     def default(self, document: JsonObject) -> None:
         """Fill in what the client left out."""
@@ -114,9 +122,20 @@ class SecretStrategy(Strategy):
             data.update({key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()})
 
 
+class NewEventStrategy(Strategy):
+    """events.k8s.io/v1, stored as core/v1."""
+
+    def inward(self, document: JsonObject) -> JsonObject:
+        return events.to_core(document)
+
+    def outward(self, document: JsonObject) -> JsonObject:
+        return events.from_core(document)
+
+
 _SPECIAL: dict[str, type[Strategy]] = {
     "namespaces": NamespaceStrategy,
     "secrets": SecretStrategy,
+    "events.events.k8s.io": NewEventStrategy,
 }
 
 
@@ -129,4 +148,6 @@ def strategy_of(resource: ResourceInfo) -> Strategy:
         from volcano.local.apiserver.definitions import DefinitionStrategy
 
         return DefinitionStrategy(resource)
-    return _SPECIAL.get(resource.qualified, Strategy)(resource)
+    from volcano.local.apiserver.workloads import workload_strategy
+
+    return workload_strategy(resource) or _SPECIAL.get(resource.qualified, Strategy)(resource)

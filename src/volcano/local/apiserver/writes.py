@@ -63,7 +63,7 @@ class Writes:
         call.read_options()
         document = bodies.read_document(call.request)
         _check_identity(call, document)
-        self.kinds.clean(call, document, written=written_json(call))
+        document = self._read(call, document, written_json(call))
         return self._answer(call, 201, await self.create_document(call, document))
 
     async def create_document(self, call: Call, document: JsonObject) -> bytes:
@@ -79,13 +79,8 @@ class Writes:
             if not base or attempt + 1 == NAME_ATTEMPTS:
                 raise status.already_exists(call.resource, call.name)
         strategy = self.strategy(call.resource)
-        if not call.resource.custom:
-            self.kinds.check_types(call, document)
         strategy.default(document)
         document = await self._admit(call, "CREATE", document, None, strategy)
-        meta = document["metadata"]
-        meta["uid"] = str(uuid.uuid4())
-        meta["creationTimestamp"] = self.clock.timestamp()
         if call.dry_run:
             return _encode(document)
         try:
@@ -101,10 +96,21 @@ class Writes:
         meta = document["metadata"]
         strategy = self.strategy(resource)
         strategy.default(document)
+        self._identify(document)
         strategy.prepare_create(document)
+        return self.store.put(resource.storage, resource.key(meta.get("namespace"), meta["name"]), document, 0)
+
+    def _identify(self, document: JsonObject) -> None:
+        meta = document["metadata"]
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = self.clock.timestamp()
-        return self.store.put(resource.storage, resource.key(meta.get("namespace"), meta["name"]), document, 0)
+
+    def _read(self, call: Call, document: JsonObject, written: bytes = b"") -> JsonObject:
+        """What a client sent, in its stored form: pruned, defaulted by its schema, of the right types."""
+        self.kinds.clean(call, document, written=written)
+        if not call.resource.custom:
+            self.kinds.check_types(call, document)
+        return self.strategy(call.resource).inward(document)
 
     # -- update and patch ---------------------------------------------------------------------------------------
 
@@ -114,7 +120,7 @@ class Writes:
         _check_identity(call, document)
         entry = self.existing(call)
         _check_body_name(call, document)
-        self.kinds.clean(call, document, written=written_json(call))
+        document = self._read(call, document, written_json(call))
         return self._answer(call, 200, await self.replace(call, entry, document))
 
     async def patch(self, call: Call) -> Response:
@@ -127,11 +133,12 @@ class Writes:
                     raise status.not_found(call.resource, call.name)
                 document = patch.apply(None, self.clock.timestamp())
                 _check_patched(call, document)
-                self.kinds.clean(call, document)
+                document = self._read(call, document)
                 return self._answer(call, 201, await self.create_document(call, document))
-            document = patch.apply(entry.document(), self.clock.timestamp())
+            current = self.strategy(call.resource).outward(entry.document())
+            document = patch.apply(current, self.clock.timestamp())
             _check_patched(call, document)
-            self.kinds.clean(call, document)
+            document = self._read(call, document)
             pinned = document["metadata"].get("resourceVersion") != str(entry.revision)
             try:
                 return self._answer(call, 200, await self.replace(call, entry, document, tracked=patch.creates))
@@ -148,8 +155,6 @@ class Writes:
         _check_preconditions(call, entry, meta)
         metadata.restore_system_fields(meta, old_meta)
         meta.pop("resourceVersion", None)
-        if not resource.custom:
-            self.kinds.check_types(call, new)
         if call.subresource == "status":
             strategy.prepare_status_update(new, old)
         else:
@@ -204,6 +209,7 @@ class Writes:
         await self._admission.mutate(attributes)
         new = attributes.document
         if old is None:
+            self._identify(new)
             strategy.prepare_create(new)
             causes = strategy.validate(new)
         elif call.subresource == "status":
