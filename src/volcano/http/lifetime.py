@@ -1,4 +1,4 @@
-"""How a daemon ends: signals become an event, and a second signal ends the process at once.
+"""How a daemon lives: signals become an event that ends it, and the garbage collector leaves its caches alone.
 
 Used by the daemons' main functions.
 """
@@ -6,11 +6,14 @@ Used by the daemons' main functions.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+COLLECTOR_THRESHOLDS = (50_000, 20, 100)
+SETTLE_SECONDS = 60.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -46,3 +49,21 @@ async def until_stopped(stop: asyncio.Event, *work: asyncio.Task[None]) -> None:
     for task in done:
         if task is not waiting:
             task.result()
+
+
+def settle_collector() -> None:
+    """Let the garbage collector forget about what exists now.
+
+    Caches of API objects hold no cycles, yet a full collection walks them all: a third of a second for 50,000 pods.
+    Reference counting still frees what leaves a cache. Worth calling once the informers have synced.
+    """
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    gc.collect(1)
+    gc.freeze()
+
+
+async def keep_collector_settled() -> None:
+    """Settle the collector now and every minute, until cancelled."""
+    while True:
+        settle_collector()
+        await asyncio.sleep(SETTLE_SECONDS)
