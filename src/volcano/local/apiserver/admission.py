@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from volcano.local.apiserver import status
 from volcano.local.apiserver.admission_pods import PodDefaults
 from volcano.local.apiserver.admission_rules import VolcanoRules
+from volcano.local.apiserver.webhooks import Webhooks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,20 +48,23 @@ class Step(Protocol):
 class Admission:
     """Runs the chain: all steps change first, then all steps judge."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step], webhooks: Webhooks) -> None:
         self._steps = steps
+        self._webhooks = webhooks
 
     @classmethod
     def standard(cls, store: Store, *further: Step) -> Admission:
-        return cls((NamespaceLifecycle(store), PodDefaults(store), VolcanoRules(store), *further))
+        return cls((NamespaceLifecycle(store), PodDefaults(store), VolcanoRules(store), *further), Webhooks(store))
 
     async def mutate(self, attributes: Attributes) -> None:
         for step in self._steps:
             step.mutate(attributes)
+        await self._webhooks.mutate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         for step in self._steps:
             step.validate(attributes)
+        await self._webhooks.validate(attributes)
 
 
 class NamespaceLifecycle:

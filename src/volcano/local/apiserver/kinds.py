@@ -42,6 +42,12 @@ class Kinds:
         call.warnings += [f'unknown field "{path}"' for path in unknown]
         call.warnings += [f'duplicate field "{path}"' for path in repeated]
 
+    def tidy(self, resource: ResourceInfo, document: JsonObject) -> None:
+        """Prune and default again what admission has changed."""
+        compiled = self._of(resource)
+        if compiled is not None:
+            compiled.clean(document)
+
     def check(self, resource: ResourceInfo, document: JsonObject) -> list[Cause]:
         """What of a cleaned document is not as the schema wants it."""
         compiled = self._of(resource)

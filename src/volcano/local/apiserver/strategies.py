@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from volcano.local.apiserver import events, metadata
+from volcano.local.apiserver.status import cause, required
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.faults import Cause
@@ -122,6 +123,45 @@ class SecretStrategy(Strategy):
             data.update({key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()})
 
 
+class WebhookConfigurationStrategy(Strategy):
+    """Registrations of admission webhooks."""
+
+    def default(self, document: JsonObject) -> None:
+        for webhook in document.get("webhooks") or ():
+            webhook.setdefault("failurePolicy", "Fail")
+            webhook.setdefault("matchPolicy", "Equivalent")
+            webhook.setdefault("namespaceSelector", {})
+            webhook.setdefault("objectSelector", {})
+            webhook.setdefault("timeoutSeconds", 10)
+            if self.resource.kind.startswith("Mutating"):
+                webhook.setdefault("reinvocationPolicy", "Never")
+            for rule in webhook.get("rules") or ():
+                rule.setdefault("scope", "*")
+            if service := (webhook.get("clientConfig") or {}).get("service"):
+                service.setdefault("port", 443)
+
+    def validate(self, document: JsonObject) -> list[Cause]:
+        causes = super().validate(document)
+        for index, webhook in enumerate(document.get("webhooks") or ()):
+            field = f"webhooks[{index}]"
+            client = webhook.get("clientConfig") or {}
+            if bool(client.get("url")) == bool(client.get("service")):
+                causes.append(required(f"{field}.clientConfig", "exactly one of url or service is required"))
+            if webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
+                text = f'Unsupported value: "{webhook.get("sideEffects")}": supported values: "None", "NoneOnDryRun"'
+                causes.append(cause(f"{field}.sideEffects", text, "FieldValueNotSupported"))
+            if "v1" not in (webhook.get("admissionReviewVersions") or ()):
+                text = "Invalid value: must include at least one of v1"
+                causes.append(cause(f"{field}.admissionReviewVersions", text))
+        return causes
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[Cause]:
+        return super().validate_update(new, old) or self.validate(new)
+
+    def wanted_state_changed(self, new: JsonObject, old: JsonObject) -> bool:
+        return bool(new.get("webhooks") != old.get("webhooks"))
+
+
 class NewEventStrategy(Strategy):
     """events.k8s.io/v1, stored as core/v1."""
 
@@ -136,6 +176,8 @@ _SPECIAL: dict[str, type[Strategy]] = {
     "namespaces": NamespaceStrategy,
     "secrets": SecretStrategy,
     "events.events.k8s.io": NewEventStrategy,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": WebhookConfigurationStrategy,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": WebhookConfigurationStrategy,
 }
 
 

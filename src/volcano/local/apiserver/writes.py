@@ -207,7 +207,9 @@ class Writes:
     ) -> JsonObject:
         attributes = Attributes(call, operation, new, old)
         await self._admission.mutate(attributes)
-        new = attributes.document
+        if attributes.document is not new:
+            new = attributes.document
+            self.kinds.tidy(call.resource, new)
         if old is None:
             self._identify(new)
             strategy.prepare_create(new)
