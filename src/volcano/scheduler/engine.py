@@ -6,15 +6,14 @@ This is where rings 1 and 2 end: no clock, no I/O, no randomness but what is pas
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from volcano.scheduler.framework import registry as registries
-from volcano.scheduler.framework.arguments import decode
+from volcano.scheduler.framework.arguments import decode, suggest
 from volcano.scheduler.framework.options import Options
 from volcano.scheduler.framework.outcome import conclude
 from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.framework.session import OnCommit, Session
+from volcano.scheduler.framework.session import Clock, OnCommit, Session
 
 if TYPE_CHECKING:
     from volcano.scheduler.cluster.cluster import Cluster
@@ -33,16 +32,16 @@ def cycle(
     *,
     registry: Registry | None = None,
     on_commit: OnCommit | None = None,
-    timer: Callable[[], float] | None = None,
+    timer: Clock | None = None,
 ) -> Decisions:
     """Decide what happens next. Same cluster, conf, options, `now` and seed: same decisions.
 
     `on_commit` gets the binds of each gang as soon as it is complete; `timer` makes the decisions carry timings.
     """
     registry = registry or registries.built_in()
-    clock = timer or (lambda: 0.0)
+    clock: Clock = timer or (lambda: 0.0)
     began = clock()
-    session = open_session(cluster, conf, options, now, rng, registry, on_commit)
+    session = open_session(cluster, conf, options, now, rng, registry, on_commit, clock)
     timings = session.decisions.timings
     timings["open/"] = clock() - began
     try:
@@ -68,19 +67,22 @@ def open_session(
     rng: random.Random,
     registry: Registry,
     on_commit: OnCommit | None = None,
+    clock: Clock | None = None,
 ) -> Session:
     """A session with its plugins open. Whoever opens one must `restore()` it."""
-    session = Session(cluster, conf, options, now, rng, on_commit)
+    session = Session(cluster, conf, options, now, rng, on_commit, clock)
     tiers: list[list[tuple[Plugin, frozenset[str]]]] = []
     for tier in conf.tiers:
         opened: list[tuple[Plugin, frozenset[str]]] = []
         for option in tier:
             kind = registry.plugins.get(option.name)
             if kind is None:
-                session.warnings.append(f"plugin {option.name!r} is not known and is left out")
+                session.warn(
+                    f"plugin {option.name!r} is not known and is left out{suggest(option.name, registry.plugins)}"
+                )
                 continue
             arguments, warnings = decode(kind.Arguments, option.arguments, f"plugin {option.name!r}")
-            session.warnings += warnings
+            session.decisions.warnings += warnings
             opened.append((kind(arguments, dict.fromkeys(option.switches, True)), option.switches))
         tiers.append(opened)
     session.use(tiers)
@@ -90,5 +92,5 @@ def open_session(
 def _action(registry: Registry, conf: Conf, session: Session, name: str) -> Action:
     kind = registry.actions[name]
     arguments, warnings = decode(kind.Arguments, conf.configurations.get(name, {}), f"action {name!r}")
-    session.warnings += warnings
+    session.decisions.warnings += warnings
     return kind(arguments)

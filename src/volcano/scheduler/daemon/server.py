@@ -73,6 +73,7 @@ class Scheduler:
         self._rng = random.Random(seed)
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._cycled = False
+        self._warned: set[str] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Watch the cluster, take in what changes, decide, and carry the decisions out, until `stop` is set."""
@@ -128,6 +129,9 @@ class Scheduler:
         self._cycled = True
         self.outbox.send(decisions.evictions)
         self.statuses.accept(decisions)
+        for warning in set(decisions.warnings) - self._warned:
+            self._warned.add(warning)
+            log.warning("%s", warning)
         self.metrics.cycled(decisions, time.monotonic() - began)
 
     def _decide(self, loop: asyncio.AbstractEventLoop) -> Decisions:

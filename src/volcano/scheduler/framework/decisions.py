@@ -114,6 +114,8 @@ class Decisions:
     """Committed statements with evictions, by action."""
     gauges: dict[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)
     """Metrics that plugins report, by name and label values."""
+    warnings: list[str] = field(default_factory=list)
+    """What is wrong with the configuration in force, and has no effect."""
     timings: dict[str, float] = field(default_factory=dict)
     """Seconds per action and plugin, where the caller measures them."""
 

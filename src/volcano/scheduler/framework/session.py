@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 OnCommit = Callable[[Sequence[Bind]], None]
 Allowance = Callable[[Queue, Task, int], int]
+Clock = Callable[[], float]
 
 
 class Session:
@@ -43,6 +44,7 @@ class Session:
         now: float,
         rng: random.Random,
         on_commit: OnCommit | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.cluster = cluster
         self.nodes = cluster.nodes
@@ -70,11 +72,11 @@ class Session:
         self.tried: set[Task] = set()
         self.touched: set[str] = set()
         """Jobs that this session changed."""
-        self.warnings: list[str] = []
         self.rows: Index = np.empty(0, dtype=np.intp)
         self.hooks = Dispatcher(())
         self.plugins: dict[str, Plugin] = {}
         self._on_commit = on_commit
+        self.clock: Clock = clock or (lambda: 0.0)
         self._held: list[Operation] = []
         self._statements: list[Statement] = []
         self._hidden: list[Task] = []
@@ -90,7 +92,9 @@ class Session:
         for plugin in plugins:
             plugin.session = self
             plugin.nodes = self.nodes
+            began = self.clock()
             plugin.open(self)
+            self.decisions.timings[f"open/{plugin.name}"] = self.clock() - began
         self.hooks = Dispatcher(
             [[(self.plugins[plugin.name], switches) for plugin, switches in tier] for tier in tiers]
         )
@@ -225,6 +229,10 @@ class Session:
     def refuse(self, job: Job, reason: Reason) -> None:
         """Remember why the job does not get on; the latest reason counts."""
         self.reasons[job.key] = reason
+
+    def warn(self, text: str) -> None:
+        """Something in the configuration is wrong and has no effect."""
+        self.decisions.warnings.append(text)
 
     def gauge(self, name: str, value: float, *labels: str) -> None:
         """Report a metric (without its prefix), with its label values."""

@@ -26,7 +26,7 @@ class Overcommit(Plugin):
     def open(self, session: Session) -> None:
         factor = self.arguments.factor
         if factor < 1.0:
-            session.warnings.append(f"overcommit: factor {factor} is below 1, {DEFAULT_FACTOR} is used")
+            session.warn(f"overcommit: factor {factor} is below 1, {DEFAULT_FACTOR} is used")
             factor = DEFAULT_FACTOR
         used = session.nodes.used.sum(axis=0, dtype=np.float64)
         self.idle: FloatVector = session.total * factor - used
