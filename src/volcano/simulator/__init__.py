@@ -1,0 +1,1 @@
+"""The engine without a cluster: manifests in, decisions out, with an ideal cluster in between."""
