@@ -34,6 +34,7 @@ __all__ = [
     "StreamingResponse",
 ]
 
+IDLE_SECONDS = 90.0
 REPLAYABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
 
 
@@ -171,11 +172,13 @@ class HttpClient:
 
     async def _connection(self, seconds: float) -> tuple[ClientConnection, bool]:
         idle = self._idle
+        oldest = asyncio.get_running_loop().time() - IDLE_SECONDS if idle else 0.0
         while idle:
             connection = idle.pop()
-            if connection.usable:
+            if connection.usable and connection.idle_since > oldest:
                 self._busy.add(connection)
                 return connection, True
+            connection.close()
         connection = await self._connect(min(seconds, self._connect_seconds))
         self._busy.add(connection)
         return connection, False

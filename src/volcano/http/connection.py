@@ -96,7 +96,9 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Answer what was asked completely, then close; a stream to a client that has gone silent ends."""
         self._no_more = True
-        return not self._streaming and not self._task.done() and (self._busy or bool(self._queue))
+        if self._streaming or self._task.done() or not self._transport.can_write_eof():  # TLS cannot half-close
+            return False
+        return self._busy or bool(self._queue)
 
     def pause_writing(self) -> None:
         if self._drained is None or self._drained.done():

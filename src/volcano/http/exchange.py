@@ -70,6 +70,7 @@ class ClientConnection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = 0.0
+        self.idle_since = 0.0
         self._lost = False
         self._exchanging = False
         self._reusable = True
@@ -155,6 +156,7 @@ class ClientConnection(asyncio.Protocol):
         self._deadline = 0.0
         if self._complete:
             self._exchanging = False
+            self.idle_since = self._loop.time()
         else:
             self._reusable = False
 
@@ -180,7 +182,7 @@ class ClientConnection(asyncio.Protocol):
             await self._waiter
         finally:
             self._waiter = None
-        if self._error is not None and not self._complete:
+        if self._error is not None and not self._complete and not (self._streamed and self._body):
             raise self._error
 
     def _wake(self) -> None:

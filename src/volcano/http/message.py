@@ -52,7 +52,10 @@ Upgrade = Callable[[asyncio.Transport, bytes], asyncio.BaseProtocol]
 
 @dataclass(slots=True)
 class Response:
-    """One answer. A `bytes` body is sent whole; an async iterator is streamed chunk by chunk as it produces them."""
+    """One answer. A `bytes` body is sent whole; an async iterator is streamed chunk by chunk as it produces them.
+
+    The server adds the headers of transport (length, encoding, connection, date): handlers leave those out.
+    """
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)

@@ -29,6 +29,7 @@ def client_context(
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_verify_locations(cadata=read_pem(authority).decode("ascii"))
+    context.set_alpn_protocols(["http/1.1"])
     if certificate is not None and key is not None:
         load_identity(context, certificate, key)
     return context
@@ -38,6 +39,7 @@ def server_context(certificate: Pem, key: Pem, *, client_authority: Pem | None =
     """A context that shows `certificate`; with `client_authority`, client certificates are verified when offered."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
     load_identity(context, certificate, key)
     if client_authority is not None:
         context.verify_mode = ssl.CERT_OPTIONAL
