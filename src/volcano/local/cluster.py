@@ -70,6 +70,7 @@ def daemons(layout: Layout, options: Options) -> list[Daemon]:
     loopback = ("--listen-address", "127.0.0.1:0", "--healthz-address", "127.0.0.1:0")
     alone = ("--leader-elect=false",)
     node = [*kubeconfig, "--name", "local", "--data-dir", str(layout.node)]
+    node += ["--client-ca-file", str(layout.data / "pki" / "ca.crt")]  # who may read logs: the API server
     if options.cpus:
         node += ["--cpus", str(options.cpus)]
     if options.memory:
