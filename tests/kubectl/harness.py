@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +99,9 @@ class Cluster:
         self._run("volcano.local.apiserver", "--data-dir", str(data), "--kubeconfig", str(self.kubeconfig))
         _until("the API server to write its kubeconfig", self.kubeconfig.exists, self._check)
         connect = ("--kubeconfig", str(self.kubeconfig))
-        if find_spec("volcano.local.builtin.main"):
-            self._run("volcano.local.builtin.main", *connect)
-        self._run("volcano.local.node", *connect, "--name", "local", "--data-dir", str(self._home / "node"))
+        self._run("volcano.local.builtin", *connect)
+        node = ("--name", "local", "--data-dir", str(self._home / "node"))
+        self._run("volcano.local.node", *connect, *node, "--client-ca-file", str(data / "pki" / "ca.crt"))
 
     def stop(self) -> None:
         from volcano.local.node.shutdown import stop_pods

@@ -228,6 +228,13 @@ def test_scale_changes_the_replicas(kubectl: Kubectl) -> None:
         "Expected replicas to be 7"
         in kubectl("scale", "deployment", "d", "--current-replicas=7", "--replicas=2", fails=True).err
     )
+
+
+def test_autoscale_notes_the_bounds(kubectl: Kubectl) -> None:
+    client = kubectl("version", "--client", "-o", "json").json["clientVersion"]
+    if int(client["minor"]) < 33:
+        pytest.skip("kubectl before 1.33 speaks autoscaling/v1, which is not served")
+    kubectl.create(deployment("d", replicas=0))
     kubectl("autoscale", "deployment", "d", "--min=1", "--max=3")
     assert kubectl.get("hpa", "d")["spec"]["maxReplicas"] == 3
 
