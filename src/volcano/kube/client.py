@@ -344,7 +344,7 @@ def retry_delay(method: str, path: str, error: ApiError) -> float | None:
     a disruption budget. A failing one (5xx) is asked again when it says so, or for reading.
     """
     if error.status == 429 and not path.endswith("/eviction"):
-        return min(error.retry_after or 1.0, LONGEST_RETRY_SECONDS)
+        return min(1.0 if error.retry_after is None else error.retry_after, LONGEST_RETRY_SECONDS)
     if error.status >= 500 and error.retry_after is not None and method in ("GET", "PUT", "DELETE"):
         return min(error.retry_after, LONGEST_RETRY_SECONDS)
     if error.status in (502, 503, 504) and method == "GET":
