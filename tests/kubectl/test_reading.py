@@ -35,12 +35,15 @@ def test_get_shows_the_columns_of_volcanos_kinds(kubectl: Kubectl) -> None:
 
 
 def test_get_filters_sorts_and_formats(kubectl: Kubectl) -> None:
-    kubectl.create(*(config_map(name, key=name) for name in ("b", "a", "c")))
+    items = [config_map(name, key=name) for name in ("b", "a", "c")]
+    for item in items:
+        item["metadata"]["labels"] = {"own": "yes"}
+    kubectl.create(*items)
     kubectl("label", "cm", "a", "b", "team=x")
     assert kubectl("get", "cm", "-l", "team=x", "-o", "name").out.split() == ["configmap/a", "configmap/b"]
-    assert kubectl("get", "cm", "-l", "team notin (x)", "-o", "name").out.split() == ["configmap/c"]
+    assert kubectl("get", "cm", "-l", "own,team notin (x)", "-o", "name").out.split() == ["configmap/c"]
     assert kubectl("get", "cm", "--field-selector", "metadata.name=c", "-o", "name").out.split() == ["configmap/c"]
-    paths = kubectl("get", "cm", "--sort-by=.metadata.name", "-o", "jsonpath={.items[*].data.key}").out
+    paths = kubectl("get", "cm", "-l", "own", "--sort-by=.metadata.name", "-o", "jsonpath={.items[*].data.key}").out
     assert paths == "a b c"
     columns = kubectl("get", "cm", "a", "-o", "custom-columns=N:.metadata.name,T:.metadata.labels.team").out.split()
     assert columns == ["N", "T", "a", "x"]
