@@ -6,17 +6,17 @@ Between cycles the cluster is ideal: bound pods run, evicted pods vanish, and co
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import msgspec
 
 from volcano.api import keys
 from volcano.api.batch import Job as VcJob
-from volcano.api.core import Pod
-from volcano.api.meta import JsonObject, ObjectMeta
-from volcano.api.resources import JOBS, PODGROUPS, PODS, by_kind
+from volcano.api.core import Pod, PodStatus, PriorityClass
+from volcano.api.meta import JsonObject, ObjectMeta, controller_of
+from volcano.api.resources import JOBS, PODGROUPS, PODS, Resource, by_kind
 from volcano.api.scheduling import PodGroup, PodGroupCondition, PodGroupStatus
 from volcano.scheduler import engine
 from volcano.scheduler.cluster.cluster import Cluster
@@ -31,14 +31,25 @@ from volcano.scheduler.framework.registry import Registry
 Admit = Callable[[JsonObject], JsonObject]
 """Admission of one manifest: the mutated object, or an exception that says why not."""
 
-Reconcile = Callable[[VcJob, Sequence[Pod], PodGroup | None], Iterable[Pod | PodGroup]]
-"""The job controller: what a vcjob needs next, given its pods and its PodGroup."""
-
 _RECREATING_KINDS = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"})
 
 
 class OfflineError(ValueError):
     """A manifest cannot be used; the message names the object, the field and what is wanted."""
+
+
+class JobController(Protocol):
+    """Makes PodGroups and pods for vcjobs, by the World's `put` and `remove` methods."""
+
+    def add(self, job: VcJob) -> None: ...
+    def owns(self, pod: Pod) -> bool: ...
+    def pod_changed(self, old: Pod, new: Pod) -> None: ...
+    def pod_gone(self, pod: Pod) -> None: ...
+    def pod_group_changed(self, old: PodGroup, new: PodGroup) -> None: ...
+
+    def settle(self, now: float) -> None:
+        """Answer everything that happened, until nothing is left to do."""
+        ...
 
 
 def schedule(
@@ -49,139 +60,155 @@ def schedule(
     cycles: int = 1,
     now: float = 0.0,
     seed: int = 0,
+    namespace: str = "default",
     admit: Admit | None = None,
-    reconcile: Reconcile | None = None,
+    job_controller: Callable[[World], JobController] | None = None,
     registry: Registry | None = None,
 ) -> JsonObject:
     """The result document of `vcctl schedule -o json`: one entry per cycle.
 
-    Nothing is filled in that the manifests do not say. Without `reconcile`, vcjobs are refused.
+    Nothing is filled in that the manifests do not say, but the `namespace` of objects that name none. vcjobs pass
+    `admit`, and `job_controller` makes their pods; without one they are refused.
     """
-    world = _World(options, admit, reconcile)
-    for document in objects:
-        world.add(document)
+    world = World(options, namespace)
+    jobs = [job for document in objects if (job := world.add(document, admit)) is not None]
+    controller = None if job_controller is None else job_controller(world)
+    for job in jobs:
+        if controller is None:
+            raise OfflineError(f"Job {job.metadata.key}: vcjobs need the job controller, which is not at hand here")
+        controller.add(job)
     rng = random.Random(seed)
     registry = registry or registries.built_in()
     options = replace(options, full_report=True)
     results = []
     for number in range(cycles):
-        world.reconcile()
+        if controller is not None:
+            controller.settle(now + number)
         decisions = engine.cycle(world.cluster, conf, options, now + number, rng, registry=registry)
         results.append(world.describe(decisions))
-        world.settle(decisions)
+        world.settle(decisions, controller)
     return {"cycles": results}
 
 
-@dataclass
-class _World:
+class World:
     """The objects behind the cluster, kept so that they can move on between cycles."""
 
-    options: Options
-    admit: Admit | None
-    reconciler: Reconcile | None
-    pods: dict[str, Pod] = field(default_factory=dict)
-    pod_groups: dict[str, PodGroup] = field(default_factory=dict)
-    jobs: dict[str, VcJob] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.cluster = Cluster(self.options.default_queue)
+    def __init__(self, options: Options, namespace: str = "default") -> None:
+        self.cluster = Cluster(options.default_queue)
         self.ingest = Ingest(self.cluster)
+        self.pods: dict[str, Pod] = {}
+        self.pod_groups: dict[str, PodGroup] = {}
+        self.priorities: dict[str, int] = {}
+        self._options = options
+        self._namespace = namespace
+        self._seen: set[tuple[str, str]] = set()
 
     # Manifests in
 
-    def add(self, document: JsonObject) -> None:
-        kind, name = str(document.get("kind", "")), _name(document)
-        resource = by_kind(str(document.get("apiVersion", "")), kind)
+    def add(self, document: JsonObject, admit: Admit | None = None) -> VcJob | None:
+        """Take a manifest in; a vcjob is given back, admitted, for its controller."""
+        resource = by_kind(str(document.get("apiVersion", "")), str(document.get("kind", "")))
         if resource is None:
-            return  # a kind that the scheduler does not look at
+            return None  # a kind that the scheduler does not look at
+        source = self._understood(document, resource)
+        if (resource.group_resource, source.metadata.key) in self._seen:
+            raise OfflineError(f"{resource.kind} {source.metadata.key} is given twice: each object may occur once")
+        self._seen.add((resource.group_resource, source.metadata.key))
         if resource is JOBS:
-            self._add_job(document)
-            return
-        if resource.type is dict:
-            self.ingest.apply(ADDED, resource.plural, _Untyped(document))
-            return
-        try:
-            source = msgspec.convert(document, resource.type)
-        except msgspec.ValidationError as problem:
-            raise OfflineError(f"{kind} {name}: {problem}") from problem
-        self._put(resource.plural, source)
+            return self._admitted(document if admit is None else admit(self._placed(document)))
+        match source:
+            case Pod():
+                self.put_pod(source)
+            case PodGroup():
+                self.put_pod_group(source)
+            case _:
+                if isinstance(source, PriorityClass):
+                    self.priorities[source.metadata.name] = source.value
+                self.ingest.apply(ADDED, resource.plural, source)
+        return None
 
-    def _add_job(self, document: JsonObject) -> None:
-        name = _name(document)
-        if self.reconciler is None:
-            raise OfflineError(f"Job {name}: vcjobs need the job controller, which is not at hand here")
-        admitted = self.admit(document) if self.admit is not None else document
-        try:
-            job = msgspec.convert(admitted, VcJob)
-        except msgspec.ValidationError as problem:
-            raise OfflineError(f"Job {name}: {problem}") from problem
-        job.metadata.namespace = job.metadata.namespace or "default"
+    def _admitted(self, document: JsonObject) -> VcJob:
+        job: VcJob = self._understood(document, JOBS)
         job.metadata.uid = job.metadata.uid or f"{job.metadata.namespace}-{job.metadata.name}"
-        self.jobs[job.metadata.key] = job
+        return job
 
-    def _put(self, plural: str, source: Any) -> None:
-        if plural in (PODS.plural, PODGROUPS.plural):
-            source.metadata.namespace = source.metadata.namespace or "default"
-        key = source.metadata.key
-        if plural == PODS.plural:
-            self.pods[key] = source
-            if not self._is_ours(source):
-                return
-        elif plural == PODGROUPS.plural:
-            self.pod_groups[key] = source
-        self.ingest.apply(ADDED, plural, source)
+    def _understood(self, document: JsonObject, resource: Resource[Any]) -> Any:
+        if resource.type is dict:
+            return _Untyped(document)
+        try:
+            source = msgspec.convert(_without_nulls(document), resource.type)
+        except msgspec.ValidationError as problem:
+            raise OfflineError(f"{resource.kind} {_name(document)}: {problem}") from problem
+        if resource.namespaced and not source.metadata.namespace:
+            source.metadata.namespace = self._namespace
+        return source
+
+    def _placed(self, document: JsonObject) -> JsonObject:
+        metadata = document.get("metadata") or {}
+        return {**document, "metadata": {**metadata, "namespace": metadata.get("namespace") or self._namespace}}
+
+    # Changes, each told to the cluster as a watch would
+
+    def put_pod(self, pod: Pod) -> None:
+        event = MODIFIED if pod.metadata.key in self.pods else ADDED
+        self.pods[pod.metadata.key] = pod
+        if self._is_ours(pod):
+            self.ingest.apply(event, PODS.plural, pod)
+
+    def remove_pod(self, key: str) -> Pod | None:
+        pod = self.pods.pop(key, None)
+        if pod is not None:
+            self.ingest.apply(DELETED, PODS.plural, pod)
+        return pod
+
+    def put_pod_group(self, pod_group: PodGroup) -> None:
+        event = MODIFIED if pod_group.metadata.key in self.pod_groups else ADDED
+        self.pod_groups[pod_group.metadata.key] = pod_group
+        self.ingest.apply(event, PODGROUPS.plural, pod_group)
+
+    def remove_pod_group(self, key: str) -> None:
+        if pod_group := self.pod_groups.pop(key, None):
+            self.ingest.apply(DELETED, PODGROUPS.plural, pod_group)
 
     def _is_ours(self, pod: Pod) -> bool:
         """Foreign pods count where they run; a member of a group that names no scheduler is taken as ours."""
         name = pod.spec.scheduler_name
         grouped = keys.GROUP_NAME in pod.metadata.annotations
-        return bool(pod.spec.node_name) or name in self.options.scheduler_names or (not name and grouped)
+        return bool(pod.spec.node_name) or name in self._options.scheduler_names or (not name and grouped)
 
     # Between cycles
 
-    def reconcile(self) -> None:
-        """Let the job controller make what its jobs need, until it needs nothing more."""
-        for key, job in self.jobs.items():
-            for _ in range(2):  # first the PodGroup, then, once that is admitted, the pods
-                uid = job.metadata.uid
-                own = [pod for pod in self.pods.values() if any(o.uid == uid for o in pod.metadata.owner_references)]
-                group = next((g for g in self.pod_groups.values() if _is_owned(g, uid)), None)
-                assert self.reconciler is not None, f"{key} was accepted without a job controller"
-                for made in self.reconciler(job, own, group):
-                    self._put(PODS.plural if isinstance(made, Pod) else PODGROUPS.plural, made)
-
-    def settle(self, decisions: Decisions) -> None:
+    def settle(self, decisions: Decisions, controller: JobController | None = None) -> None:
         """Bound pods run; evicted ones are gone; PodGroups have the status that was decided."""
         for key, node in decisions.binds.items():
             pod = self.pods[key]
-            pod.spec.node_name = node
-            pod.status.phase = "Running"
-            self.ingest.apply(MODIFIED, PODS.plural, pod)
+            running = msgspec.structs.replace(
+                pod,
+                spec=msgspec.structs.replace(pod.spec, node_name=node),
+                status=msgspec.structs.replace(pod.status, phase="Running"),
+            )
+            self.put_pod(running)
+            if controller is not None:
+                controller.pod_changed(pod, running)
         for eviction in decisions.evictions:
-            pod = self.pods.pop(eviction.key)
-            self.ingest.apply(DELETED, PODS.plural, pod)
-            if any(owner.controller and owner.kind in _RECREATING_KINDS for owner in pod.metadata.owner_references):
-                self._recreate(pod)
+            self._evict(eviction.key, controller)
         for key, decided in decisions.podgroups.items():
             group = self.pod_groups.get(key)
             if group is not None:
-                group = msgspec.structs.replace(group, status=_status(group.status, decided))
-                self.pod_groups[key] = group
-                self.ingest.apply(MODIFIED, PODGROUPS.plural, group)
+                changed = msgspec.structs.replace(group, status=_status(group.status, decided))
+                self.put_pod_group(changed)
+                if controller is not None:
+                    controller.pod_group_changed(group, changed)
 
-    def _recreate(self, pod: Pod) -> None:
-        """Its owner makes another one. vcjobs do so themselves, through the job controller."""
-        if any(
-            owner.uid in {job.metadata.uid for job in self.jobs.values()} for owner in pod.metadata.owner_references
-        ):
+    def _evict(self, key: str, controller: JobController | None) -> None:
+        pod = self.remove_pod(key)
+        if pod is None:
             return
-        again = msgspec.convert(msgspec.to_builtins(pod), Pod)
-        again.metadata.uid = f"{pod.metadata.uid}-again"
-        again.metadata.deletion_timestamp = None
-        again.spec.node_name = ""
-        again.status.phase = "Pending"
-        again.status.nominated_node_name = ""
-        self._put(PODS.plural, again)
+        owner = controller_of(pod.metadata)
+        if controller is not None and controller.owns(pod):
+            controller.pod_gone(pod)
+        elif owner is not None and owner.kind in _RECREATING_KINDS:
+            self.put_pod(_successor(pod))
 
     # Results out
 
@@ -236,14 +263,26 @@ class _Untyped:
         return msgspec.convert(self.document.get("metadata", {}), ObjectMeta)
 
 
+def _successor(pod: Pod) -> Pod:
+    """What an owner makes in the place of a pod it lost: the same, pending, with a uid of its own."""
+    metadata = msgspec.structs.replace(pod.metadata, uid=f"{pod.metadata.uid}-again", deletion_timestamp=None)
+    spec = msgspec.structs.replace(pod.spec, node_name="")
+    return msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=PodStatus(phase="Pending"))
+
+
+def _without_nulls(value: Any) -> Any:
+    """Null is absent, as the API server has it."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
+
+
 def _name(document: Mapping[str, Any]) -> str:
     metadata = document.get("metadata")
     head = metadata if isinstance(metadata, dict) else {}
     return "/".join(str(part) for part in (head.get("namespace"), head.get("name")) if part) or "without a name"
-
-
-def _is_owned(group: PodGroup, uid: str) -> bool:
-    return any(owner.uid == uid for owner in group.metadata.owner_references)
 
 
 def _status(before: PodGroupStatus, decided: PodGroupDecision) -> PodGroupStatus:

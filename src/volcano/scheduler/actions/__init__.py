@@ -9,5 +9,7 @@ def built_in() -> tuple[type[Action], ...]:
     from volcano.scheduler.actions.allocate import Allocate
     from volcano.scheduler.actions.backfill import Backfill
     from volcano.scheduler.actions.enqueue import Enqueue
+    from volcano.scheduler.actions.preempt import Preempt
+    from volcano.scheduler.actions.reclaim import Reclaim
 
-    return (Enqueue, Allocate, Backfill)
+    return (Enqueue, Allocate, Backfill, Preempt, Reclaim)

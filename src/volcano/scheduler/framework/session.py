@@ -140,6 +140,14 @@ class Session:
     def job_starving(self, job: Job) -> bool:
         return self.hooks.first_tier_all("job_starving", job)
 
+    def compare_victim_queues(self, left: Job, right: Job, claimant: Job) -> int:
+        """Negative if tasks of `left` are evicted before those of `right`: by default, the queue served last."""
+        assert left.queue is not None and right.queue is not None  # noqa: PT018 - session jobs have queues
+        by_plugins = self.hooks.compare("victim_queue_compare", left.queue, right.queue, claimant.queue)
+        if by_plugins or self.hooks.callbacks("victim_queue_compare"):
+            return by_plugins
+        return -1 if self.queue_order(right.queue) < self.queue_order(left.queue) else 1
+
     def overused(self, queue: Queue) -> bool:
         return self.hooks.any("overused", queue)
 

@@ -1,0 +1,155 @@
+"""The one victim search behind every action that evicts: propose, check cheaply, simulate on the statement, accept.
+
+A plan is accepted only if the claimant is placed, and names no victim that it could do without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key
+
+import numpy as np
+
+from volcano.scheduler.cluster.nodes import Mask
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.resources import fits
+from volcano.scheduler.cluster.tasks import Status, Task
+from volcano.scheduler.framework.board import Board
+from volcano.scheduler.framework.reasons import FITS
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.statement import Statement
+
+Candidate = Callable[[Task], bool]
+Accepts = Callable[[], bool]
+
+
+def open_tasks(session: Session, tasks: Sequence[Task]) -> list[Task]:
+    """Pending tasks that may claim room, the first of them last."""
+    return sorted((task for task in tasks if not task.gated), key=session.task_order, reverse=True)
+
+
+def may_evict(task: Task) -> bool:
+    return task.pod.spec.preemption_policy != "Never"
+
+
+def candidate_nodes(board: Board) -> Mask:
+    """Nodes that take the claimant now, or might once somebody has left."""
+    board.refresh()
+    return ~board.session.refusals.unresolvable(board.codes)
+
+
+def in_victim_order(session: Session, claimant: Task, victims: Sequence[Task]) -> list[Task]:
+    """Who is evicted first: other queues as they see it, then the job that is served last, then its last task."""
+
+    def compare(left: Task, right: Task) -> int:
+        return _compare_victims(session, claimant, left, right)
+
+    return sorted(victims, key=cmp_to_key(compare))
+
+
+class Search:
+    """Looks for victims on single nodes, on behalf of one claimant, within the caller's statement."""
+
+    def __init__(self, session: Session, statement: Statement, claimant: Task, queue: Queue, cause: str) -> None:
+        self.session = session
+        self.statement = statement
+        self.claimant = claimant
+        self.queue = queue
+        self.cause = cause
+        self.board = session.board(claimant.profile)
+
+    def proposed(self, row: int, hook: str, is_candidate: Candidate) -> list[Task]:
+        """Whom the plugins give up on this node, in victim order."""
+        candidates = [task for task in self.session.nodes.tasks[row].values() if is_candidate(task)]
+        if not candidates:
+            return []
+        return in_victim_order(self.session, self.claimant, self.session.hooks.victims(hook, self.claimant, candidates))
+
+    def suffices(self, row: int, victims: Sequence[Task]) -> bool:
+        """Whether the node has room enough if all of them leave."""
+        room = self.session.nodes.future_idle(np.array([row]))[0]
+        for task in victims:
+            room = room + task.profile.request
+        return fits(self.claimant.profile.request, room)
+
+    def fits(self, row: int) -> bool:
+        """Whether the claimant fits here now: room, filters, and its queue's quota."""
+        if self.session.allowance(self.queue, self.claimant, 1) == 0:
+            return False
+        return self.has_room(row) and self.passes_filters(row)
+
+    def has_room(self, row: int) -> bool:
+        return fits(self.claimant.profile.request, self.session.nodes.future_idle(np.array([row]))[0])
+
+    def passes_filters(self, row: int) -> bool:
+        self.board.refresh()
+        position = self.session.positions_of(np.array([row]))
+        return bool(len(position)) and int(self.board.codes[position[0]]) == FITS
+
+    def make_room(self, row: int, victims: Sequence[Task], accepts: Accepts) -> list[Task] | None:
+        """Evict one after another until the claimant is accepted, then spare whoever was not needed.
+
+        None, and nothing has happened, if evicting all of them is not enough.
+        """
+        checkpoint = self.statement.checkpoint()
+        evicted: list[Task] = []
+        for victim in victims:
+            if accepts():
+                break
+            self.statement.evict([victim], self.cause)
+            evicted.append(victim)
+        if not accepts():
+            self.statement.rollback(checkpoint)
+            return None
+        return self._spare(checkpoint, evicted, accepts)
+
+    def _spare(self, checkpoint: int, evicted: list[Task], accepts: Accepts) -> list[Task]:
+        """The last one was needed; of the others, the more important are spared first."""
+        needed = evicted
+        for victim in reversed(evicted[:-1]):
+            fewer = [task for task in needed if task is not victim]
+            self._evict_only(checkpoint, fewer)
+            if accepts():
+                needed = fewer
+            else:
+                self._evict_only(checkpoint, needed)
+        return needed
+
+    def _evict_only(self, checkpoint: int, victims: Sequence[Task]) -> None:
+        self.statement.rollback(checkpoint)
+        self.statement.evict(victims, self.cause)
+
+    def claim(self, row: int, victims: Sequence[Task]) -> bool:
+        """Promise the room to the claimant."""
+        return self.statement.pipeline([self.claimant], [row], evicted=bool(victims)) is None
+
+
+def _compare_victims(session: Session, claimant: Task, left: Task, right: Task) -> int:
+    later_first = _compare(session.task_order(right), session.task_order(left))
+    left_job = session.jobs.get(left.job.key) if left.job else None
+    right_job = session.jobs.get(right.job.key) if right.job else None
+    if left_job is right_job:
+        return later_first
+    if left_job is None or right_job is None:
+        return -1 if left_job is None else 1
+    claimant_job = session.jobs.get(claimant.job.key) if claimant.job else None
+    if claimant_job is None or left_job.queue is right_job.queue:
+        by_job = _compare(session.hooks.order("job_order", right_job), session.hooks.order("job_order", left_job))
+        return by_job or later_first
+    by_queue = session.compare_victim_queues(left_job, right_job, claimant_job)
+    return by_queue or later_first
+
+
+def _compare(left: tuple[object, ...], right: tuple[object, ...]) -> int:
+    if left == right:
+        return 0
+    return -1 if left < right else 1
+
+
+def is_evictable(task: Task, claimant: Task) -> bool:
+    """What holds for victims of every action: on a node, allowed to be evicted, and not worth more than the claim."""
+    return task.preemptable and task.status in (Status.BOUND, Status.RUNNING) and _is_worth(task, claimant)
+
+
+def _is_worth(task: Task, claimant: Task) -> bool:
+    return not claimant.best_effort or task.best_effort

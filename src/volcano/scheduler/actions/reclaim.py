@@ -1,0 +1,88 @@
+"""reclaim: queues that have less than they deserve take room back from queues that have more.
+
+eviction.py finds the victims; who may claim and who must give is for the plugins to say.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import msgspec
+import numpy as np
+
+from volcano.scheduler.actions.eviction import Search, candidate_nodes, may_evict, open_tasks
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.tasks import Status, Task
+from volcano.scheduler.framework.action import Action
+from volcano.scheduler.framework.heap import Heap
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.statement import Statement
+
+
+class Arguments(msgspec.Struct, frozen=True):
+    predicate_error_cache_enable: bool = msgspec.field(default=True, name="predicateErrorCacheEnable")
+
+
+class Reclaim(Action):
+    name = "reclaim"
+    Arguments = Arguments
+
+    def execute(self, session: Session) -> None:
+        claimants: defaultdict[str, list[Job]] = defaultdict(list)
+        for job in session.jobs.values():
+            if job.pending and not job.is_pending and session.job_starving(job) and session.job_valid(job) is None:
+                claimants[job.queue_name].append(job)
+        jobs = {name: Heap(session.job_order, members) for name, members in claimants.items()}
+        queues = Heap(session.queue_order, (session.queues[name] for name in jobs))
+        while queues:
+            queue = queues.pop()
+            if not jobs[queue.name] or session.overused(queue):
+                continue
+            self._reclaim_for(session, queue, jobs[queue.name].pop())
+            queues.push(queue)
+
+    def _reclaim_for(self, session: Session, queue: Queue, job: Job) -> None:
+        statement = session.statement()
+        tasks = open_tasks(session, list(job.pending.values()))
+        while tasks and session.job_starving(job):
+            claimant = tasks.pop()
+            if may_evict(claimant) and session.hooks.all("preemptive", queue, [claimant]):
+                self._claim(session, statement, claimant, queue)
+        if session.job_pipelined(job):
+            statement.commit()
+        else:
+            statement.discard()
+
+    def _claim(self, session: Session, statement: Statement, claimant: Task, queue: Queue) -> bool:
+        if session.hooks.first_failure("pre_filter", claimant) is not None:
+            return False
+        search = Search(session, statement, claimant, queue, self.name)
+
+        def is_candidate(task: Task) -> bool:
+            return _may_be_reclaimed(session, task, queue)
+
+        for mask in session.by_preference(candidate_nodes(search.board)):
+            for row in np.sort(search.board.rows[mask]).tolist():
+                if self._on_node(search, row, search.proposed(row, "reclaimable", is_candidate)):
+                    return True
+        return False
+
+    def _on_node(self, search: Search, row: int, victims: list[Task]) -> bool:
+        if not victims or not search.suffices(row, victims):
+            return False
+        checkpoint = search.statement.checkpoint()
+        evicted = search.make_room(row, victims, lambda: search.has_room(row))
+        if evicted is None:
+            return False
+        if search.passes_filters(row) and search.claim(row, evicted):
+            return True
+        search.statement.rollback(checkpoint)
+        return False
+
+
+def _may_be_reclaimed(session: Session, task: Task, queue: Queue) -> bool:
+    if task.status is not Status.RUNNING or not task.preemptable or task.job is None:
+        return False
+    other = task.job.queue
+    return task.job.key in session.jobs and other is not None and other is not queue and other.reclaimable
