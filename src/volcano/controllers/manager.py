@@ -1,4 +1,4 @@
-"""`vc-controller-manager`: read the flags, reach the API server, take the lease, run the controllers until told to stop.
+"""`vc-controller-manager`: read the flags, reach the API server, take the lease, reconcile until told to stop.
 
 `runtime.py` has the loop, each room its controller.
 """

@@ -34,7 +34,10 @@ def build(job: Job, priorities: Mapping[str, int]) -> JsonObject:
     }
     if job.metadata.labels:
         meta["labels"] = dict(job.metadata.labels)
-    if annotations := _annotations(job):
+    annotations = _annotations(job)
+    if job.status.version:
+        annotations[keys.JOB_VERSION] = str(job.status.version)
+    if annotations:
         meta["annotations"] = annotations
     return {
         "apiVersion": API_VERSION,
@@ -133,6 +136,12 @@ def subgroup_of(task: TaskSpec) -> SubGroupPolicySpec | None:
 def is_admitted(podgroup: PodGroup | None) -> bool:
     """The scheduler has let the group in: pods may be created."""
     return podgroup is not None and podgroup.status.phase not in _WAITING
+
+
+def is_outdated(podgroup: PodGroup, job: Job) -> bool:
+    """Made for the job as it was before its last kill."""
+    made_for = podgroup.metadata.annotations.get(keys.JOB_VERSION, "0")
+    return made_for.isdecimal() and int(made_for) < job.status.version
 
 
 def complaint(podgroup: PodGroup) -> PodGroupCondition | None:

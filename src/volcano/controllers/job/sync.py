@@ -6,7 +6,7 @@ Pure. The operation behind SyncJob in every phase that wants pods.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -46,12 +46,13 @@ def sync_job(
     if facts.forwards and job.metadata.annotations.get(keys.JOB_FORWARDING) != "true":
         plan.annotate = {keys.JOB_FORWARDING: "true"}
     status = _prepare(job, plan, now, facts)
-    _keep_podgroup(job, podgroup, plan, facts)
-    tally = counts.Tally(members)
-    if podgroups.is_admitted(podgroup):
-        _keep_pods(job, members, plan, tally)
+    if podgroup is not None and job.status.state.phase == Phase.RESTARTING and podgroups.is_outdated(podgroup, job):
+        plan.podgroup_delete = podgroup.metadata.name  # the kill was interrupted before it got there
     else:
-        plan.waits_for_podgroup = True
+        _keep_podgroup(job, podgroup, plan, facts)
+    tally = counts.Tally(members)
+    plan.waits_for_podgroup = bool(plan.podgroup_delete) or not podgroups.is_admitted(podgroup)
+    _keep_pods(job, members, plan, tally)
     _conclude(job, plan, tally, status, outcome, now)
     return plan
 
@@ -93,38 +94,47 @@ def _keep_podgroup(job: Job, podgroup: PodGroup | None, plan: Plan, facts: Facts
 
 def _keep_pods(job: Job, members: Members, plan: Plan, tally: counts.Tally) -> None:
     create: list[Replica] = []
-    evict: list[Member] = []
-    for position, task in enumerate(job.spec.tasks):
-        name = task_name(task)
-        present = members.of(name)
-        wanted = {pod_name(job, task, index): index for index in range(task.replicas)}
-        missing = [(pod, index) for pod, index in wanted.items() if pod not in present]
-        if missing and dependencies.are_ready(job, task, members):
-            create += [Replica(position, index, pod) for pod, index in missing]
-            tally.add(name, PodPhase.PENDING, len(missing))
-        evict += _unwanted(job, present.values(), wanted, tally)
+    evict: list[Member] = [member for member in members if outlived_kill(job, member)]
+    for member in evict:
+        tally.move(member.task, member.standing, TERMINATING)
+    if not plan.waits_for_podgroup:
+        for position, task in enumerate(job.spec.tasks):
+            name = task_name(task)
+            present = members.of(name)
+            wanted = {pod_name(job, task, index): index for index in range(task.replicas)}
+            missing = [(pod, index) for pod, index in wanted.items() if pod not in present]
+            if missing and dependencies.are_ready(job, task, members):
+                create += [Replica(position, index, pod) for pod, index in missing]
+                tally.add(name, PodPhase.PENDING, len(missing))
+            evict += _unwanted(job, present.values(), wanted, tally)
     plan.create, plan.evict, plan.mark_evicted = create, evict, bool(evict)
 
 
-def _unwanted(job: Job, present: Iterable[Member], wanted: dict[str, int], tally: counts.Tally) -> list[Member]:
-    """Pods beyond the replicas, pods whose deletion was begun, pods that outlived a kill."""
-    doomed = []
+def _unwanted(job: Job, present: Iterable[Member], wanted: Mapping[str, int], tally: counts.Tally) -> Iterator[Member]:
+    """Pods beyond the replicas, and pods whose deletion was begun."""
     for member in present:
-        if member.terminating:
+        if member.terminating or outlived_kill(job, member):
             continue
-        if member.name not in wanted or outlived_kill(job, member):
+        if member.name not in wanted:
             tally.move(member.task, member.standing, TERMINATING)
-            doomed.append(member)
+            yield member
         elif member.out_of_sync:
-            doomed.append(member)
-    return doomed
+            yield member
 
 
 def outlived_kill(job: Job, member: Member) -> bool:
-    """Alive in a restarting job though made for an earlier version: the kill was interrupted."""
-    return (
-        job.status.state.phase == Phase.RESTARTING and 0 <= member.version < job.status.version and not member.finished
-    )
+    """Still there in a restarting job though made for an earlier version: the kill was interrupted."""
+    status = job.status
+    if status.state.phase != Phase.RESTARTING or member.terminating or not 0 <= member.version < status.version:
+        return False
+    spared = _is_resumed(job) or status.retry_count >= job.spec.max_retry
+    return not (spared and member.finished)
+
+
+def _is_resumed(job: Job) -> bool:
+    """The phase before this one says what the restart began with; a resumed job keeps its finished pods."""
+    before = [condition.status for condition in job.status.conditions][-2:-1]
+    return before == [Phase.ABORTED] or before == [Phase.ABORTING]
 
 
 def _conclude(

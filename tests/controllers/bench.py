@@ -1,0 +1,162 @@
+"""Controllers beside an API server in one process; the test plays scheduler and nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from volcano.api import keys, resources
+from volcano.api.batch import Job
+from volcano.controllers import manager
+from volcano.controllers.flags import Flags
+from volcano.controllers.runtime import Runtime
+from volcano.http.metrics import Registry
+from volcano.kube.client import Client
+from volcano.kube.errors import NotFound
+from volcano.kube.transport import InProcessTransport
+from volcano.local.apiserver.app import ApiServer
+from volcano.local.apiserver.store import Store
+
+NAMESPACE = "default"
+SLEEPER = {"containers": [{"name": "c", "image": "busybox", "command": ["sleep", "5"]}]}
+
+
+@dataclass
+class Bench:
+    client: Client
+    flags: Flags
+    metrics: Registry = field(default_factory=Registry)
+    runtime: Runtime | None = None
+    running: asyncio.Task[None] | None = None
+    requests: list[tuple[str, str]] = field(default_factory=list)
+
+    def start(self) -> None:
+        self.metrics = Registry()
+        self.runtime = manager.build(self.client, self.flags, self.metrics)
+        self.running = asyncio.create_task(self.runtime.run())
+
+    async def stop(self) -> None:
+        """As abruptly as a process that is killed."""
+        assert self.running is not None
+        self.running.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.running
+
+    # --- what users do ----------------------------------------------------------------------------------------------
+
+    async def submit(self, name: str = "train", *, replicas: int = 2, **spec: Any) -> Job:
+        task = {"name": "worker", "replicas": replicas, "template": {"spec": SLEEPER}}
+        wanted = {"minAvailable": replicas, "queue": "default", "schedulerName": "volcano", "tasks": [task], **spec}
+        document = {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": wanted,
+        }
+        await self.client.create(resources.JOBS.untyped, document)
+        return await self.job(name)
+
+    async def command(self, action: str, name: str = "train") -> None:
+        job = await self.job(name)
+        target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": name, "uid": job.metadata.uid}
+        document = {"metadata": {"generateName": "order-", "namespace": NAMESPACE}, "action": action, "target": target}
+        await self.client.create(resources.COMMANDS.untyped, document)
+
+    # --- what scheduler and nodes do --------------------------------------------------------------------------------
+
+    async def admit(self, name: str = "train") -> None:
+        """The scheduler lets the job's podgroup in."""
+        job = await self.job(name)
+        group = f"{name}-{job.metadata.uid}"
+        await eventually(lambda: self.exists(resources.PODGROUPS, group))
+        await self.client.patch(resources.PODGROUPS, group, {"status": {"phase": "Inqueue"}}, NAMESPACE)
+
+    async def set_phase(self, pod: str, phase: str, exit_code: int | None = None) -> None:
+        status: dict[str, Any] = {"phase": phase}
+        if exit_code is not None:
+            ended = {"state": {"terminated": {"exitCode": exit_code}}}
+            status["containerStatuses"] = [
+                {"name": "c", "image": "", "imageID": "", "ready": False, "restartCount": 0, **ended}
+            ]
+        await self.client.patch(resources.PODS, pod, {"status": status}, NAMESPACE, subresource="status")
+
+    async def set_phases(self, phase: str, name: str = "train") -> None:
+        for pod in await self.pods(name):
+            await self.set_phase(pod, phase)
+
+    async def started(self, name: str = "train", **spec: Any) -> Job:
+        """A job whose pods all run."""
+        job = await self.submit(name, **spec)
+        await self.admit(name)
+        wanted = sum(task.replicas for task in job.spec.tasks)
+        await eventually(lambda: self.has_pods(wanted, name))
+        await self.set_phases("Running", name)
+        await self.reaches("Running", name)
+        return await self.job(name)
+
+    # --- what can be seen -------------------------------------------------------------------------------------------
+
+    async def job(self, name: str = "train") -> Job:
+        return await self.client.get(resources.JOBS, name, NAMESPACE)
+
+    async def pods(self, name: str = "train") -> dict[str, str]:
+        """uid of each pod, by name."""
+        selector = f"{keys.JOB_NAME}={name}"
+        listing = await self.client.list(resources.PODS, NAMESPACE, label_selector=selector)
+        return {pod.metadata.name: pod.metadata.uid for pod in listing.items}
+
+    async def has_pods(self, count: int, name: str = "train") -> bool:
+        return len(await self.pods(name)) == count
+
+    async def exists(self, resource: Any, name: str) -> bool:
+        try:
+            await self.client.get(resource, name, NAMESPACE if resource.namespaced else None)
+        except NotFound:
+            return False
+        return True
+
+    async def reaches(self, phase: str, name: str = "train", seconds: float = 10.0) -> Job:
+        async def there() -> bool:
+            return (await self.job(name)).status.state.phase == phase
+
+        try:
+            await eventually(there, seconds)
+        except TimeoutError:
+            raise AssertionError(f"{name} is {(await self.job(name)).status} and not {phase}") from None
+        return await self.job(name)
+
+
+async def eventually(check: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not await check():  # noqa: ASYNC110 - the API server tells nobody
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def bench(*, running: bool = True, **flags: Any) -> AsyncIterator[Bench]:
+    api = ApiServer(Store.open(":memory:"))
+    await api.start()
+    requests: list[tuple[str, str]] = []
+
+    async def handle(request: Any) -> Any:
+        if request.method != "GET":
+            requests.append((request.method, request.path))
+        return await api.handle(request)
+
+    client = Client(InProcessTransport(handle), user_agent="vc-controller-manager")
+    for name, parent in (("root", ""), ("default", "root")):
+        queue = {"metadata": {"name": name}, "spec": {"weight": 1, **({"parent": parent} if parent else {})}}
+        await client.create(resources.QUEUES.untyped, queue)
+    found = Bench(client, Flags(leader_elect=False, **flags), requests=requests)
+    if running:
+        found.start()
+    try:
+        yield found
+    finally:
+        if found.running is not None:
+            await found.stop()
+        api.stop_watches()
+        await api.close()

@@ -1,0 +1,245 @@
+"""The life of jobs with the real controllers and API server: start, end, restarts, commands, restarts of ourselves."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.controllers.bench import NAMESPACE, SLEEPER, bench, eventually
+from volcano.api import resources
+from volcano.kube.client import PatchKind
+
+RESTART_ON_FAILURE = [{"event": "PodFailed", "action": "RestartJob"}]
+
+
+def test_a_job_gets_its_podgroup_then_its_pods_and_completes() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            job = await world.submit(replicas=2)
+            group = f"train-{job.metadata.uid}"
+            await eventually(lambda: world.exists(resources.PODGROUPS, group))
+            await asyncio.sleep(0.1)
+            assert await world.pods() == {}
+
+            await world.admit()
+            await eventually(lambda: world.has_pods(2))
+            await world.set_phases("Running")
+            await world.reaches("Running")
+            await world.set_phases("Succeeded")
+            done = await world.reaches("Completed")
+
+            assert done.status.succeeded == 2
+            assert [condition.status for condition in done.status.conditions] == ["Pending", "Running", "Completed"]
+            assert done.status.running_duration is not None
+            await eventually(lambda: gone(world, resources.PODGROUPS, group))
+            assert set(await world.pods()) == {"train-worker-0", "train-worker-1"}
+
+    asyncio.run(main())
+
+
+def test_a_failed_pod_restarts_the_job_until_its_retries_are_used_up() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            await world.started(policies=RESTART_ON_FAILURE, maxRetry=2)
+            first = await world.pods()
+
+            await world.set_phase("train-worker-0", "Failed", exit_code=1)
+            await world.reaches("Pending")
+            await world.admit()
+            await eventually(lambda: other_pods(world, first))
+            again = await world.job()
+            assert (again.status.retry_count, again.status.version) == (1, 1)
+
+            await world.set_phases("Running")
+            await world.reaches("Running")
+            await world.set_phase("train-worker-1", "Failed", exit_code=1)
+            failed = await world.reaches("Failed")
+            assert failed.status.retry_count == 2
+
+    asyncio.run(main())
+
+
+def test_a_restarted_pod_leaves_the_others_alone() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            policies = [{"exitCode": 3, "action": "RestartPod"}]
+            job = await world.started(replicas=3, policies=policies)
+            before = await world.pods()
+
+            await world.set_phase("train-worker-1", "Failed", exit_code=3)
+            await eventually(lambda: replaced(world, before, "train-worker-1"))
+            await world.set_phase("train-worker-1", "Running")
+            await world.reaches("Running")
+
+            after = await world.pods()
+            assert after["train-worker-0"] == before["train-worker-0"]
+            assert after["train-worker-2"] == before["train-worker-2"]
+            assert (await world.job()).status.version == job.status.version
+
+    asyncio.run(main())
+
+
+def test_a_command_aborts_and_another_resumes() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            await world.started()
+            await world.command("AbortJob")
+            aborted = await world.reaches("Aborted")
+            assert aborted.status.running == 0
+            await eventually(lambda: world.has_pods(0))
+            assert (await world.client.list(resources.COMMANDS, NAMESPACE)).items == []
+
+            await world.command("ResumeJob")
+            await world.reaches("Pending")
+            await world.admit()
+            await eventually(lambda: world.has_pods(2))
+
+    asyncio.run(main())
+
+
+def test_scaling_down_deletes_and_scaling_up_creates() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            task = {"name": "worker", "replicas": 3, "minAvailable": 1, "template": {"spec": SLEEPER}}
+            await world.started(tasks=[task], minAvailable=1)
+            await scale(world, 1)
+            await eventually(lambda: world.has_pods(1))
+            await scale(world, 4)
+            await eventually(lambda: world.has_pods(4))
+            assert (await world.job()).status.retry_count == 0
+
+    asyncio.run(main())
+
+
+def test_dependent_tasks_wait_for_the_tasks_they_name() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            tasks = [
+                {"name": "first", "replicas": 1, "minAvailable": 1, "template": {"spec": SLEEPER}},
+                {
+                    "name": "second",
+                    "replicas": 2,
+                    "dependsOn": {"name": ["first"]},
+                    "template": {"spec": SLEEPER},
+                },
+            ]
+            await world.submit(tasks=tasks, minAvailable=1)
+            await world.admit()
+            await eventually(lambda: world.has_pods(1))
+            await asyncio.sleep(0.1)
+            assert set(await world.pods()) == {"train-first-0"}
+
+            await world.set_phase("train-first-0", "Succeeded")
+            await eventually(lambda: world.has_pods(3))
+
+    asyncio.run(main())
+
+
+def test_plugins_keep_their_objects_beside_the_job_and_take_them_away_at_its_end() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            await world.started(plugins={"svc": [], "ssh": [], "env": []})
+            secret = await world.client.get(resources.SECRETS, "train-ssh", NAMESPACE)
+            assert set(secret.data) == {"id_rsa", "id_rsa.pub", "authorized_keys", "config"}
+            hosts = await world.client.get(resources.CONFIGMAPS, "train-svc", NAMESPACE)
+            assert hosts.data["VC_WORKER_HOSTS"] == "train-worker-0.train,train-worker-1.train"
+
+            await world.set_phases("Succeeded")
+            await world.reaches("Completed")
+            await eventually(lambda: gone(world, resources.SECRETS, "train-ssh"))
+            await eventually(lambda: gone(world, resources.SERVICES, "train"))
+
+            async def unmarked() -> bool:
+                return (await world.job()).status.controlled_resources == {}
+
+            await eventually(unmarked)
+
+    asyncio.run(main())
+
+
+def test_a_missing_claim_keeps_the_job_pending_and_says_so() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            await world.submit(volumes=[{"mountPath": "/data", "volumeClaimName": "mine"}])
+
+            async def told() -> bool:
+                events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
+                return any(event.reason == "PVCError" and "pvc mine is not found" in event.message for event in events)
+
+            await eventually(told)
+            claim = {"metadata": {"name": "mine"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+            claim["spec"]["resources"] = {"requests": {"storage": "1Gi"}}  # type: ignore[index]
+            await world.client.create(resources.PERSISTENT_VOLUME_CLAIMS.untyped, claim, NAMESPACE)
+            await world.admit()
+            await eventually(lambda: world.has_pods(2))
+
+    asyncio.run(main())
+
+
+def test_nothing_is_written_when_nothing_changes() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            await world.started(plugins={"svc": [], "env": []})
+            await asyncio.sleep(0.7)
+            world.requests.clear()
+            await asyncio.sleep(0.7)
+            assert world.requests == []
+
+    asyncio.run(main())
+
+
+def test_a_pod_costs_one_create_and_the_job_few_status_writes() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            await world.started(replicas=100)
+            await world.set_phases("Succeeded")
+            await world.reaches("Completed")
+            creates = [path for method, path in world.requests if method == "POST" and path.endswith("/pods")]
+            statuses = [path for method, path in world.requests if path.endswith("/jobs/train/status")]
+            assert len(creates) == 100
+            assert len(statuses) <= 12
+
+    asyncio.run(main())
+
+
+def test_a_killed_controller_picks_up_where_it_was() -> None:
+    """Killed at every moment of a restart: the job still restarts once and starts its pods once."""
+
+    async def main() -> None:
+        for moment in (0.0, 0.002, 0.005, 0.01, 0.02, 0.05):
+            async with bench() as world:
+                await world.started(replicas=4, policies=RESTART_ON_FAILURE)
+                first = await world.pods()
+                await world.set_phase("train-worker-2", "Failed", exit_code=1)
+                await asyncio.sleep(moment)
+                await world.stop()
+                await asyncio.sleep(0.01)
+                world.start()
+                await world.reaches("Pending")
+                await world.admit()
+                await eventually(lambda: other_pods(world, first, 4))  # noqa: B023
+                await world.set_phases("Running")
+                job = await world.reaches("Running")
+                assert job.status.retry_count == 1
+                await world.set_phases("Succeeded")
+                await world.reaches("Completed")
+
+    asyncio.run(main())
+
+
+async def gone(world, resource, name) -> bool:  # type: ignore[no-untyped-def]
+    return not await world.exists(resource, name)
+
+
+async def other_pods(world, before, count=2) -> bool:  # type: ignore[no-untyped-def]
+    now = await world.pods()
+    return len(now) == count and not set(now.values()) & set(before.values())
+
+
+async def replaced(world, before, name) -> bool:  # type: ignore[no-untyped-def]
+    now = await world.pods()
+    return name in now and now[name] != before[name]
+
+
+async def scale(world, replicas) -> None:  # type: ignore[no-untyped-def]
+    operation = {"op": "replace", "path": "/spec/tasks/0/replicas", "value": replicas}
+    await world.client.patch(resources.JOBS, "train", [operation], NAMESPACE, kind=PatchKind.JSON)
