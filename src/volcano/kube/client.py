@@ -18,12 +18,12 @@ from volcano.api.resources import PODS, Resource
 from volcano.http.message import Response
 from volcano.kube.codec import Codec, Listing, WatchEvent, head_of
 from volcano.kube.errors import ApiError, Gone, error_from
+from volcano.kube.options import Query, delete_options, query_value, selectors
 from volcano.kube.transport import Stream, Transport
 
 __all__ = ["Client", "Listing", "PatchKind", "WatchEvent"]
 
 T = TypeVar("T")
-Query = list[tuple[str, str]]
 JSON_HEADERS = {"content-type": "application/json", "accept": "application/json"}
 READ_HEADERS = {"accept": "application/json"}
 ATTEMPTS = 5
@@ -365,42 +365,3 @@ async def lines(stream: Stream) -> AsyncGenerator[bytes, None]:
         for line in complete:
             if line:
                 yield line
-
-
-def selectors(label_selector: str | None, field_selector: str | None) -> Query:
-    query = []
-    if label_selector:
-        query.append(("labelSelector", label_selector))
-    if field_selector:
-        query.append(("fieldSelector", field_selector))
-    return query
-
-
-def query_value(value: object) -> str:
-    return "true" if value is True else str(value)
-
-
-def delete_options(
-    grace_seconds: int | None,
-    propagation: str | None,
-    uid: str | None,
-    resource_version: str | None,
-    *,
-    dry_run: bool = False,
-) -> bytes | None:
-    """The body of a delete request, or None when every option has its default."""
-    options: JsonObject = {}
-    if grace_seconds is not None:
-        options["gracePeriodSeconds"] = grace_seconds
-    if propagation is not None:
-        options["propagationPolicy"] = propagation
-    preconditions = {
-        key: value for key, value in (("uid", uid), ("resourceVersion", resource_version)) if value is not None
-    }
-    if preconditions:
-        options["preconditions"] = preconditions
-    if dry_run:
-        options["dryRun"] = ["All"]
-    if not options:
-        return None
-    return msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions", **options})
