@@ -61,6 +61,7 @@ class NodeAgent:
         self._active: dict[str, admission.Requests] = {}
         self._addresses: dict[str, str] = {}
         self._written: dict[str, JsonObject] = {}
+        self._ends: dict[str, float] = {}
         self._informer = Informer(
             client,
             PODS.untyped,
@@ -158,6 +159,7 @@ class NodeAgent:
         self._release(uid)
         self._addresses.pop(uid, None)
         self._written.pop(uid, None)
+        self._ends.pop(uid, None)
 
     async def _follow(self, pod: JsonObject, run: Run) -> None:
         """The pod has processes, or had: pass on deletion, then show its state."""
@@ -214,7 +216,7 @@ class NodeAgent:
         return PodFacts(pod["metadata"], pod["spec"], name, host, address, self.identity.allocatable)
 
     async def _simulate(self, pod: JsonObject) -> None:
-        """A pod that asks to be pretended: its timers follow from the API object alone, so nothing is kept here."""
+        """A pod that asks to be pretended. Its timer follows from the API object, to the second, after a restart."""
         uid, now = pod["metadata"]["uid"], time.time()
         self._active[uid] = admission.requests_of(pod)
         shown = pod.get("status") or {}
@@ -223,11 +225,12 @@ class NodeAgent:
         if shown.get("phase") != "Running":
             address = self._facts(pod).pod_ip
             started = status.timestamp(now)
+            self._ends[uid] = now + (script.seconds or 0.0)
             await self._write(pod, simulation.running_status(containers, self.identity.address, address, started))
             return
         if script.seconds is None:
             return
-        left = status.seconds_since_epoch(shown["startTime"]) + script.seconds - now
+        left = (self._ends.get(uid) or status.seconds_since_epoch(shown["startTime"]) + script.seconds) - now
         if left > 0:
             self._queue.add_after(uid, left)
             return

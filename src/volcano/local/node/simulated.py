@@ -72,6 +72,7 @@ class SimulatedNodes:
         self.registered = asyncio.Event()
         self._client = client
         self._due: list[tuple[float, str]] = []
+        self._ends: dict[str, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._work: deque[str] = deque()
         self._queued: set[str] = set()
@@ -171,22 +172,26 @@ class SimulatedNodes:
     async def _step(self, pod: PodView) -> None:
         metadata = pod.metadata
         if metadata.deletion_timestamp is not None:
+            self._ends.pop(metadata.uid, None)
             await self._client.delete(POD_VIEWS, metadata.name, metadata.namespace, grace_seconds=0, uid=metadata.uid)
             return
         now = time.time()
         script = simulation.script_of(metadata.annotations)
         if pod.status.phase == "Pending" or not pod.status.start_time:
+            if script.seconds is not None:
+                self._ends[metadata.uid] = now + script.seconds
             started = timestamp(now)
             await self._patch(pod, simulation.running_status(_containers(pod), HOST_ADDRESS, self._address(), started))
             return
         if script.seconds is None or pod.status.phase != "Running":
             return
-        end = seconds_since_epoch(pod.status.start_time) + script.seconds
+        started = pod.status.start_time
+        end = self._ends.get(metadata.uid) or seconds_since_epoch(started) + script.seconds
         if end > now:
             self._later(metadata.key, end)
             return
-        started = pod.status.start_time
         await self._patch(pod, simulation.finished_status(_containers(pod), script.exit_code, started, timestamp(now)))
+        self._ends.pop(metadata.uid, None)
 
     async def _patch(self, pod: PodView, status: JsonObject) -> None:
         body = {"metadata": {"uid": pod.metadata.uid}, "status": status}

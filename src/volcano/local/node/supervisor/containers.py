@@ -137,10 +137,12 @@ def _exec(container: ContainerPlan) -> None:
 
 def _explain(container: ContainerPlan, error: OSError) -> str:
     command = container["argv"][0]
-    if isinstance(error, FileNotFoundError) and error.filename in (command, command.encode()):
+    tried = os.fsdecode(error.filename or b"")
+    about_command = tried == command or ("/" not in command and os.path.basename(tried) == command)
+    if isinstance(error, FileNotFoundError) and about_command:
         where = "no such file or directory" if "/" in command else "executable file not found in $PATH"
         return f'exec: "{command}": {where}: install it on this machine or correct the container\'s command'
-    if isinstance(error, PermissionError) and error.filename in (command, command.encode()):
+    if isinstance(error, PermissionError) and about_command:
         return f'exec: "{command}": permission denied: make it executable'
     if isinstance(error, FileNotFoundError) and error.filename == container["folder"]:
         return f"workingDir {error.filename!r} does not exist on this machine: create it or mount a volume there"

@@ -1,0 +1,312 @@
+"""Pod supervisors with real processes: exits, signals, namespaces, crashes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import volcano
+from tests.local.node.pods import container_plan, pod_plan
+from volcano.local.node.supervisor import record
+from volcano.local.node.supervisor.documents import Mount, PodPlan, PodReport
+from volcano.local.node.supervisor.isolation import available
+
+SOURCE = str(Path(volcano.__file__).parents[1])
+PROGRAM = f"import sys; sys.path.insert(0, {SOURCE!r}); from volcano.local.node.supervisor.zygote import main; main()"
+ISOLATION_FAULT = available()
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+    return found
+
+
+class Supervised:
+    """A zygote and the pods it has forked supervisors for."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._zygote = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.hello = json.loads(self._answer())
+
+    def _answer(self) -> bytes:
+        assert self._zygote.stdout is not None
+        return self._zygote.stdout.readline()
+
+    def start(self, plan: PodPlan) -> int:
+        folder = self.root / "pods" / plan["uid"]
+        (folder / "view").mkdir(parents=True, exist_ok=True)
+        record.write_durably(str(folder / "plan.json"), plan)
+        return self.fork(plan["uid"])
+
+    def fork(self, uid: str) -> int:
+        assert self._zygote.stdin is not None
+        self._zygote.stdin.write(json.dumps({"folder": str(self.root / "pods" / uid)}).encode() + b"\n")
+        self._zygote.stdin.flush()
+        return int(json.loads(self._answer())["pid"])
+
+    def report(self, uid: str = "u1") -> PodReport:
+        path = self.root / "pods" / uid / "report.json"
+        return cast("PodReport", wait_for(lambda: record.read(str(path))))
+
+    def finished(self, uid: str = "u1") -> PodReport:
+        return cast("PodReport", wait_for(lambda: (r := self.report(uid))["finished"] and r))
+
+    def running(self, name: str = "main", uid: str = "u1") -> int:
+        def pid() -> int:
+            state = self.report(uid)["containers"][name]
+            return state["pid"] if state["state"] == "running" else 0
+
+        return cast("int", wait_for(pid))
+
+    def stop(self, pid: int, grace_seconds: float, uid: str = "u1") -> None:
+        order = {"grace_seconds": grace_seconds, "reason": "Deleted"}
+        record.write_durably(str(self.root / "pods" / uid / "stop.json"), order)
+        os.kill(pid, signal.SIGTERM)
+
+    def log(self, name: str = "main", run: int = 0, uid: str = "u1") -> str:
+        path = self.root / "pods" / uid / "logs" / name / f"{run}.log"
+        text = path.read_text() if path.exists() else ""
+        return "".join(line.split(" ", 3)[3] + "\n" for line in text.splitlines())
+
+    def end_zygote(self) -> None:
+        assert self._zygote.stdin is not None
+        self._zygote.stdin.close()
+        self._zygote.wait()
+
+    def close(self) -> None:
+        self.end_zygote()
+        for lock in self.root.glob("pods/*/lock"):
+            claim = record.claim(str(lock))
+            if claim is None:
+                os.kill(int(lock.read_text()), signal.SIGKILL)
+            else:
+                os.close(claim)
+
+
+@pytest.fixture
+def supervised(tmp_path: Path) -> Iterator[Supervised]:
+    node = Supervised(tmp_path)
+    yield node
+    node.close()
+
+
+def gone(pid: int) -> bool:
+    return not record.birth_of(pid) or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def first_exit(report: PodReport, name: str = "main") -> tuple[int, str]:
+    exit_ = report["containers"][name]["exit"]
+    assert exit_ is not None
+    return exit_["code"], exit_["reason"]
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "reason"),
+    [
+        ("exit 0", 0, "Completed"),
+        ("exit 3", 3, "Error"),
+        ("kill -9 $$", 137, "Error"),
+        ("kill -15 $$", 143, "Error"),
+    ],
+)
+def test_exit_codes_and_signals(supervised: Supervised, command: str, code: int, reason: str) -> None:
+    supervised.start(pod_plan(container_plan("sh", "-c", command)))
+
+    assert first_exit(supervised.finished()) == (code, reason)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["no-such-program"], 'exec: "no-such-program": executable file not found in $PATH'),
+        (["/no/such"], 'exec: "/no/such": no such file or directory'),
+        (["/etc/passwd"], 'exec: "/etc/passwd": permission denied'),
+    ],
+)
+def test_a_command_that_cannot_start_says_why(supervised: Supervised, argv: list[str], message: str) -> None:
+    supervised.start(pod_plan(container_plan(*argv)))
+    report = supervised.finished()
+
+    assert first_exit(report) == (128, "StartError")
+    assert (report["containers"]["main"]["exit"] or {})["message"].startswith(message)  # type: ignore[typeddict-item]
+
+
+def test_a_missing_working_folder_says_so(supervised: Supervised) -> None:
+    supervised.start(pod_plan(container_plan("true", folder="/no/such/folder")))
+    message = (supervised.finished()["containers"]["main"]["exit"] or {}).get("message")
+
+    assert str(message).startswith("workingDir '/no/such/folder' does not exist")
+
+
+def test_both_streams_are_logged_with_time_and_name(supervised: Supervised) -> None:
+    supervised.start(pod_plan(container_plan("sh", "-c", "echo out; echo err >&2; printf rest")))
+    supervised.finished()
+    records = (supervised.root / "pods/u1/logs/main/0.log").read_text().splitlines()
+
+    assert sorted(record.split(" ", 1)[1] for record in records) == ["stderr F err", "stdout F out", "stdout F rest"]
+
+
+def test_a_failing_container_runs_again_and_its_earlier_log_stays(supervised: Supervised) -> None:
+    script = f"if [ -e {supervised.root}/seen ]; then echo again; else touch {supervised.root}/seen; exit 1; fi"
+    supervised.start(pod_plan(container_plan("sh", "-c", script, restart="OnFailure")))
+    report = supervised.finished()
+
+    assert first_exit(report) == (0, "Completed")
+    assert report["containers"]["main"]["restarts"] == 1
+    assert (report["containers"]["main"]["last"] or {}).get("code") == 1
+    assert supervised.log(run=1) == "again\n"
+
+
+def test_stopping_sends_term_to_the_whole_group_then_kill(supervised: Supervised) -> None:
+    polite = container_plan("sh", "-c", "sleep 100; exit 1", name="polite")
+    stubborn = container_plan("sh", "-c", "trap '' TERM; sleep 100 & wait; sleep 100", name="stubborn")
+    pid = supervised.start(pod_plan(polite, stubborn))
+    supervised.running("stubborn")
+    time.sleep(0.2)
+    began = time.monotonic()
+    supervised.stop(pid, 0.5)
+    report = supervised.finished()
+
+    assert 0.4 < time.monotonic() - began < 3
+    assert report["containers"]["polite"]["exit"]["signal"] == signal.SIGTERM  # type: ignore[index]
+    assert report["containers"]["stubborn"]["exit"]["signal"] == signal.SIGKILL  # type: ignore[index]
+
+
+def test_a_deadline_ends_the_pod(supervised: Supervised) -> None:
+    supervised.start(pod_plan(container_plan("sleep", "100"), deadline_at=time.time() + 0.3))
+
+    assert supervised.finished()["stopping"] == "DeadlineExceeded"
+
+
+def test_processes_that_left_the_group_end_with_the_pod(supervised: Supervised) -> None:
+    script = "setsid sleep 1000 & echo $!; sleep 0.2"
+    supervised.start(pod_plan(container_plan("sh", "-c", script)))
+    supervised.finished()
+    wait_for(lambda: not [p for p in _sleepers() if "1000" in p])
+
+
+def _sleepers() -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[:2] == [b"sleep", b"1000"]:
+            found.append(b" ".join(words).decode())
+    return found
+
+
+def test_a_killed_supervisor_takes_its_containers_along_and_its_successor_reports_them_lost(
+    supervised: Supervised,
+) -> None:
+    pid = supervised.start(pod_plan(container_plan("sh", "-c", "echo once; sleep 100")))
+    child = supervised.running()
+    wait_for(lambda: supervised.log())
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: gone(child))
+    assert not supervised.report()["finished"]
+
+    supervised.fork("u1")
+
+    assert first_exit(supervised.finished()) == (137, "SupervisorLost")
+    assert supervised.log() == "once\n"
+
+
+def test_the_successor_restarts_what_the_policy_asks_for(supervised: Supervised) -> None:
+    pid = supervised.start(pod_plan(container_plan("sleep", "100", restart="Always")))
+    child = supervised.running()
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: gone(child))
+    second = supervised.fork("u1")
+
+    wait_for(lambda: supervised.report()["containers"]["main"]["restarts"] == 1)
+    supervised.stop(second, 0)
+    assert supervised.finished()["containers"]["main"]["last"]["reason"] == "SupervisorLost"  # type: ignore[index]
+
+
+def test_a_pod_has_one_supervisor_at_most(supervised: Supervised) -> None:
+    first = supervised.start(pod_plan(container_plan("sh", "-c", "echo run; sleep 0.5")))
+    supervised.running()
+    for _ in range(3):
+        supervised.fork("u1")
+    report = supervised.finished()
+
+    assert report["pid"] == first
+    assert supervised.log() == "run\n"
+
+
+def test_supervisors_outlive_their_parent(supervised: Supervised) -> None:
+    supervised.start(pod_plan(container_plan("sh", "-c", "sleep 0.3; echo done")))
+    supervised.running()
+    supervised.end_zygote()
+
+    assert first_exit(supervised.finished()) == (0, "Completed")
+    assert supervised.log() == "done\n"
+
+
+def test_the_next_record_is_written_before_the_command_runs(supervised: Supervised) -> None:
+    report = supervised.root / "pods/u1/report.json"
+    supervised.start(pod_plan(container_plan("grep", "-c", '"state": "running"', str(report))))
+    supervised.finished()
+
+    assert supervised.log() == "1\n"
+
+
+@pytest.mark.skipif(bool(ISOLATION_FAULT), reason=f"no mount namespaces here: {ISOLATION_FAULT}")
+def test_mounts_host_name_and_folders_of_an_isolated_container(supervised: Supervised) -> None:
+    source = supervised.root / "volume"
+    source.mkdir()
+    (source / "f").write_text("content\n")
+    mounts: list[Mount] = [
+        {"source": str(source), "target": "/volcano-test/a/b", "read_only": True},
+        {"source": str(source), "target": "/volcano-test/c", "read_only": False},
+        {"source": str(source / "f"), "target": "/etc/volcano-test/file", "read_only": False},
+    ]
+    script = (
+        "hostname; pwd; cat /volcano-test/a/b/f /etc/volcano-test/file; "
+        "touch /volcano-test/a/b/g 2>/dev/null || echo read-only; touch /volcano-test/c/new; test -e /etc/passwd"
+    )
+    main = container_plan("sh", "-c", script, mounts=mounts, folder="/volcano-test/work")
+    supervised.start(pod_plan(main, isolate=True, hostname="peer-0"))
+
+    assert first_exit(supervised.finished()) == (0, "Completed")
+    assert supervised.log() == "peer-0\n/volcano-test/work\ncontent\ncontent\nread-only\n"
+    assert (source / "new").exists()
+    assert not Path("/volcano-test").exists()
+    assert not Path("/etc/volcano-test").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs /proc/PID/smaps_rollup")
+def test_supervisors_are_small_and_start_fast(supervised: Supervised) -> None:
+    began = time.monotonic()
+    pids = [supervised.start(pod_plan(container_plan("sleep", "100"), uid=f"u{n}")) for n in range(50)]
+    for number in range(50):
+        supervised.running(uid=f"u{number}")
+    seconds = time.monotonic() - began
+    sizes = [_pss_kib(pid) for pid in pids]
+    for number, pid in enumerate(pids):
+        supervised.stop(pid, 0, uid=f"u{number}")
+
+    assert seconds < 10
+    assert sum(sizes) / len(sizes) < 6 * 1024
+
+
+def _pss_kib(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
