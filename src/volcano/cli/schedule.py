@@ -1,13 +1,12 @@
 """vcctl schedule: what the scheduler would decide about manifests, without a cluster.
 
-The engine and the job controller are the real ones; between cycles `simulator.ideal` stands in for the cluster.
+Reads and prints; `scheduler.offline` runs the engine, with the job controller of `simulator.jobs`.
 """
 
 from __future__ import annotations
 
 import datetime
-import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
     from volcano.scheduler.daemon.flags import Flags
     from volcano.scheduler.framework.conf import Conf
-    from volcano.scheduler.framework.decisions import Decisions
     from volcano.scheduler.framework.registry import Registry
-    from volcano.simulator.objects import Given
+    from volcano.scheduler.offline import Admit
 
 CONTEXT = {"ignore_unknown_options": True, "allow_extra_args": True}
+REFUSED = 1
 ADMITTED_FIRST = 2
 """Cycles that a vcjob needs: one admits its group, and only then there are pods to place."""
 
@@ -56,42 +55,35 @@ def schedule(
     given does not exist. vcjobs pass admission and the job controller. Between cycles bound pods run and evicted
     ones vanish. The flags of vc-scheduler are accepted as well, such as --scheduler-name or --feature-gates.
     """
+    from volcano.scheduler import offline
+    from volcano.simulator.jobs import InstantJobController
+
     flags = _scheduler_flags(ctx.args, scheduler_conf)
-    given = _admitted(read(files), namespace, flags)
+    documents = read(files)
     registry, conf = _configuration(flags)
-    has_jobs = any(one.resource.kind == "Job" for one in given)
-    count = cycles or (ADMITTED_FIRST if has_jobs else 1)
-    decided = list(_run(given, flags, registry, conf, count, seed, _moment(now)))
+    try:
+        result = offline.schedule(
+            documents,
+            conf,
+            flags.options(),
+            cycles=cycles or (ADMITTED_FIRST if any(map(_is_vcjob, documents)) else 1),
+            now=_moment(now).timestamp(),
+            seed=seed,
+            namespace=namespace,
+            admit=_admission(documents, namespace, flags),
+            job_controller=InstantJobController,
+            registry=registry,
+        )
+    except offline.OfflineError as error:
+        raise fail(str(error), exit_status=UNREADABLE) from error
     if output == "table":
-        click.echo("\n\n".join(table(number, each) for number, each in enumerate(decided, 1)))
+        click.echo("\n\n".join(table(number, cycle) for number, cycle in enumerate(result["cycles"], 1)))
     else:
-        click.echo(dump({"cycles": [shown(each) for each in decided]}, output), nl=False)
+        click.echo(dump(result, output), nl=False)
 
 
-def _run(
-    given: Iterable[Given],
-    flags: Flags,
-    registry: Registry,
-    conf: Conf,
-    count: int,
-    seed: int,
-    now: datetime.datetime,
-) -> Iterable[Decisions]:
-    from volcano.scheduler import engine
-    from volcano.scheduler.cluster.cluster import Cluster
-    from volcano.scheduler.cluster.ingest import Ingest
-    from volcano.simulator.ideal import IdealCluster
-
-    options = replace(flags.options(), full_report=True)
-    cluster = Cluster(options.default_queue)
-    ingest = Ingest(cluster, options.scheduler_names, flags.node_selector)
-    world = IdealCluster(given, ingest, now)
-    rng = random.Random(seed)
-    for _ in range(count):
-        decisions = engine.cycle(cluster, conf, options, now.timestamp(), rng, registry=registry)
-        yield decisions
-        now += datetime.timedelta(seconds=flags.schedule_period)
-        world.settle(decisions, now)
+def _is_vcjob(document: JsonObject) -> bool:
+    return document.get("kind") == "Job" and str(document.get("apiVersion", "")).startswith("batch.volcano.sh/")
 
 
 def _scheduler_flags(arguments: list[str], conf: str) -> Flags:
@@ -123,27 +115,26 @@ def _configuration(flags: Flags) -> tuple[Registry, Conf]:
     return registry, conf
 
 
-def _admitted(documents: list[JsonObject], namespace: str, flags: Flags) -> list[Given]:
-    """The objects, with vcjobs as admission leaves them; one that is refused ends the command."""
-    from volcano.simulator.objects import ObjectError, is_job, read as understood
-    from volcano.webhooks.offline import validate
+def _admission(documents: list[JsonObject], namespace: str, flags: Flags) -> Admit:
+    """Our own rules for one job, in the world of the other manifests; a refusal ends the command."""
+    from volcano.webhooks.offline import UnusableObject, validate
     from volcano.webhooks.rules import Settings
 
-    try:
-        given = understood(documents, namespace)
-        jobs = [one.document for one in given if is_job(one)]
-        others = [one for one in given if not is_job(one)]
-        settings = Settings(scheduler_names=tuple(flags.scheduler_name))
-        queues = [one.document for one in others if one.resource.kind in ("Queue", "Namespace")]
-        results = validate(jobs, queues, settings)
-        for result in results:
-            if not result.allowed:
-                hints = "".join(f"\n  {cause.field}: {cause.hint}" for cause in result.causes if cause.hint)
-                name = f"{result.kind} {result.namespace}/{result.name}"
-                raise fail(f"{name} is refused: {result.message}{hints}", exit_status=1)
-        return [*others, *understood([result.object for result in results if result.object], namespace)]
-    except ObjectError as error:
-        raise fail(str(error), exit_status=UNREADABLE) from error
+    settings = Settings(scheduler_names=tuple(flags.scheduler_name))
+    world = [document for document in documents if document.get("kind") in ("Queue", "Namespace")]
+
+    def admit(document: JsonObject) -> JsonObject:
+        try:
+            [result] = validate([document], world, settings, namespace=namespace)
+        except UnusableObject as error:
+            raise fail(str(error), exit_status=UNREADABLE) from error
+        if not result.allowed:
+            hints = "".join(f"\n  {cause.field}: {cause.hint}" for cause in result.causes if cause.hint)
+            name = f"{result.kind} {result.namespace}/{result.name}"
+            raise fail(f"{name} is refused: {result.message}{hints}", exit_status=REFUSED)
+        return result.object or document
+
+    return admit
 
 
 def _moment(text: str) -> datetime.datetime:
@@ -162,57 +153,21 @@ def _moment(text: str) -> datetime.datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
-def shown(decisions: Decisions) -> dict[str, Any]:
-    """The decisions of one cycle as a document."""
-    return {
-        "binds": decisions.binds,
-        "bindOrder": [list(pair) for pair in decisions.bind_order],
-        "pipelined": decisions.pipelined,
-        "evictions": [eviction.key for eviction in decisions.evictions],
-        "podgroups": {
-            key: {
-                "phase": group.phase,
-                "running": group.running,
-                "succeeded": group.succeeded,
-                "failed": group.failed,
-                "conditions": [
-                    {
-                        "type": condition.type,
-                        "status": condition.status,
-                        "reason": condition.reason,
-                        "message": condition.message,
-                    }
-                    for condition in group.conditions
-                ],
-            }
-            for key, group in decisions.podgroups.items()
-        },
-        "reasons": {
-            key: {
-                "stage": str(reason.stage),
-                "code": reason.code,
-                "need": reason.need,
-                "have": reason.have,
-                "blocker": reason.blocker,
-                "message": str(reason),
-                "nodes": dict(reason.nodes),
-            }
-            for key, reason in decisions.reasons.items()
-        },
-        "tasks": {key: {"status": task.status, "node": task.node} for key, task in decisions.tasks.items()},
-        "queues": {name: {"allocated": allocated} for name, allocated in decisions.queues.items()},
-    }
-
-
-def table(number: int, decisions: Decisions) -> str:
+def table(number: int, cycle: JsonObject) -> str:
     """One cycle: what is done, and per group its phase and why it waits."""
-    rows: list[tuple[str, str, str]] = [("bind", pod, node) for pod, node in decisions.bind_order]
-    rows += [("pipeline", pod, node) for pod, node in decisions.pipelined.items()]
-    rows += [("evict", eviction.key, f"{eviction.node} ({eviction.cause})") for eviction in decisions.evictions]
-    for key, group in sorted(decisions.podgroups.items()):
-        rows.append(("podgroup", key, group.phase))
-        if reason := decisions.reasons.get(key):
-            numbers = f" (need {reason.need}, have {reason.have})" if reason.need is not None else ""
-            rows.append(("", "", f"{reason.stage}: {reason.code}{numbers}: {reason}"))
+    rows: list[tuple[str, str, str]] = [("bind", pod, node) for pod, node in cycle["bindOrder"]]
+    rows += [("pipeline", pod, node) for pod, node in cycle["pipelined"].items()]
+    rows += [("evict", pod, "") for pod in cycle["evictions"]]
+    reasons: dict[str, dict[str, Any]] = cycle["reasons"]
+    for key, group in sorted(cycle["podgroups"].items()):
+        rows.append(("podgroup", key, group["phase"]))
+        if reason := reasons.get(key):
+            rows.append(("", "", _told(reason)))
+    rows += [("podgroup", key, _told(reason)) for key, reason in reasons.items() if key not in cycle["podgroups"]]
     heading = f"Cycle {number}"
     return f"{heading}\n{columns(('DECISION', 'OBJECT', 'RESULT'), rows)}" if rows else f"{heading}\nnothing to decide"
+
+
+def _told(reason: dict[str, Any]) -> str:
+    numbers = f" (need {reason['need']}, have {reason['have']})" if "need" in reason and "have" in reason else ""
+    return f"{reason['stage']}: {reason['code']}{numbers}: {reason['message']}"

@@ -1,1 +1,1 @@
-"""The engine without a cluster: manifests in, decisions out, with an ideal cluster in between."""
+"""What stands in for a cluster when the engine runs on manifests alone."""

@@ -1,21 +1,20 @@
-"""The job controller of an ideal cluster: the real state machine, its plans carried out at once and in memory.
+"""The job controller without a cluster: the real state machine, its plans carried out at once and in memory.
 
-`controllers.job.machine` decides; `ideal` holds the pods and podgroups.
+`controllers.job.machine` decides; `scheduler.offline.World` holds the pods and podgroups.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections import deque
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from volcano.api.batch import Job
-from volcano.api.core import Pod
-from volcano.api.meta import controller_of
+from volcano.api.core import Pod, PodStatus
+from volcano.api.meta import JsonObject, controller_of
 from volcano.api.scheduling import PodGroup
 from volcano.controllers.job import events, machine
 from volcano.controllers.job.events import SYNC, Event
@@ -23,12 +22,10 @@ from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.members import Members, member_of
 from volcano.controllers.job.plan import Plan
 from volcano.controllers.job.pods import group_name, mould
-
-if TYPE_CHECKING:
-    from volcano.simulator.ideal import IdealCluster
+from volcano.scheduler.offline import World
 
 STEPS_AT_ONCE: Final = 100
-"""A job that is still not settled after so many steps goes on in the next cycle."""
+"""A job that is still not settled after so many steps goes on before the next cycle."""
 
 
 class _Tracked:
@@ -39,24 +36,21 @@ class _Tracked:
         self.members = Members()
         self.events: deque[Event] = deque([SYNC])
 
+    @property
+    def group_key(self) -> str:
+        return f"{self.job.metadata.namespace}/{group_name(self.job)}"
 
-class Jobs:
-    def __init__(self, cluster: IdealCluster, priorities: Mapping[str, int]) -> None:
-        self._cluster = cluster
-        self._priorities = priorities
+
+class InstantJobController:
+    """See `scheduler.offline.JobController`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._facts = Facts(priorities=world.priorities)
         self._tracked: dict[str, _Tracked] = {}
 
-    def __len__(self) -> int:
-        return len(self._tracked)
-
-    def add(self, job: Job, now: datetime.datetime) -> None:
-        """A job that was just created. Without a uid of its own it gets `namespace-name`."""
-        metadata = job.metadata
-        uid = metadata.uid or f"{metadata.namespace}-{metadata.name}"
-        created = metadata.creation_timestamp or now
-        job = replace(job, metadata=replace(metadata, uid=uid, creation_timestamp=created))
-        self._tracked[metadata.key] = _Tracked(job)
-        self.settle(now)
+    def add(self, job: Job) -> None:
+        self._tracked[job.metadata.key] = _Tracked(job)
 
     def owns(self, pod: Pod) -> bool:
         return self._owner(pod) is not None
@@ -74,68 +68,62 @@ class Jobs:
             known = tracked.members.drop(member.task, member.name) is not None
             tracked.events.append(events.pod_deleted(member, known=known))
 
-    def podgroup_changed(self, old: PodGroup, new: PodGroup) -> None:
-        for tracked in self._tracked.values():
-            same = (tracked.job.metadata.namespace, group_name(tracked.job)) == (
-                new.metadata.namespace,
-                new.metadata.name,
-            )
-            if same and (event := events.podgroup_changed(old.status.phase, new.status.phase)):
+    def pod_group_changed(self, old: PodGroup, new: PodGroup) -> None:
+        event = events.podgroup_changed(old.status.phase, new.status.phase)
+        for tracked in self._tracked.values() if event else ():
+            if event and tracked.group_key == new.metadata.key:
                 tracked.events.append(event)
 
-    def settle(self, now: datetime.datetime) -> None:
-        """Let every job answer what happened, until nothing is left to do."""
+    def settle(self, now: float) -> None:
+        moment = datetime.datetime.fromtimestamp(now, datetime.UTC)
         for tracked in self._tracked.values():
             for _ in range(STEPS_AT_ONCE):
                 if not tracked.events:
                     break
-                self._step(tracked, tracked.events.popleft(), now)
+                self._step(tracked, tracked.events.popleft(), moment)
 
     def _step(self, tracked: _Tracked, event: Event, now: datetime.datetime) -> None:
-        job = tracked.job
-        podgroup = self._cluster.podgroups.get(f"{job.metadata.namespace}/{group_name(job)}")
-        plan = machine.step(job, tracked.members, podgroup, event, now, Facts(priorities=self._priorities))
-        self._carry_out(tracked, plan, podgroup, now)
-
-    def _carry_out(self, tracked: _Tracked, plan: Plan, podgroup: PodGroup | None, now: datetime.datetime) -> None:
-        job, cluster = tracked.job, self._cluster
-        moved = plan.status is not None and plan.status.state.phase != job.status.state.phase
+        podgroup = self._world.pod_groups.get(tracked.group_key)
+        plan = machine.step(tracked.job, tracked.members, podgroup, event, now, self._facts)
+        moved = plan.status is not None and plan.status.state.phase != tracked.job.status.state.phase
         if plan.status is not None:
-            tracked.job = job = replace(job, status=plan.status)
-        if plan.podgroup_create is not None:
-            created = msgspec.convert(plan.podgroup_create, PodGroup)
-            cluster.put_podgroup(replace(created, metadata=replace(created.metadata, creation_timestamp=now)))
-        if plan.podgroup_patch is not None and podgroup is not None:
-            wanted = msgspec.convert(plan.podgroup_patch[1].get("spec") or {}, type(podgroup.spec))
-            changed = {field: getattr(wanted, field) for field in _changed(plan.podgroup_patch[1])}
-            cluster.put_podgroup(replace(podgroup, spec=replace(podgroup.spec, **changed)))
-        if plan.podgroup_delete:
-            cluster.remove_podgroup(f"{job.metadata.namespace}/{plan.podgroup_delete}")
-        self._create(tracked, plan, now)
-        for member in plan.evict:
-            cluster.remove_pod(f"{job.metadata.namespace}/{member.name}")
-            tracked.members.drop(member.task, member.name)
+            tracked.job = replace(tracked.job, status=plan.status)
+        self._keep_podgroup(tracked, plan, podgroup, now)
+        self._keep_pods(tracked, plan, now)
         if plan.evict or moved:
             tracked.events.append(SYNC)
 
-    def _create(self, tracked: _Tracked, plan: Plan, now: datetime.datetime) -> None:
-        job = tracked.job
-        plugins = Facts().plugins
-        for replica in plan.create:
-            document = mould(job, job.spec.tasks[replica.task], plugins).document(replica.index)
-            pod = msgspec.convert(document, Pod)
-            uid = f"{pod.metadata.namespace}-{pod.metadata.name}"
-            if job.status.version:
-                uid += f"-{job.status.version}"
-            metadata = replace(pod.metadata, uid=uid, creation_timestamp=now)
-            spec = replace(pod.spec, priority=self._priority(pod))
-            pod = replace(pod, metadata=metadata, spec=spec, status=type(pod.status)(phase="Pending"))
-            self._cluster.put_pod(pod)
-            tracked.members.put(member_of(pod))
+    def _keep_podgroup(self, tracked: _Tracked, plan: Plan, podgroup: PodGroup | None, now: datetime.datetime) -> None:
+        if plan.podgroup_create is not None:
+            created = msgspec.convert(plan.podgroup_create, PodGroup)
+            metadata = replace(created.metadata, creation_timestamp=now)
+            self._world.put_pod_group(replace(created, metadata=metadata))
+        if plan.podgroup_patch is not None and podgroup is not None:
+            self._world.put_pod_group(_patched(podgroup, plan.podgroup_patch[1]))
+        if plan.podgroup_delete:
+            self._world.remove_pod_group(tracked.group_key)
 
-    def _priority(self, pod: Pod) -> int | None:
-        """What the API server writes into a pod that names a priority class."""
-        return self._priorities.get(pod.spec.priority_class_name, pod.spec.priority)
+    def _keep_pods(self, tracked: _Tracked, plan: Plan, now: datetime.datetime) -> None:
+        job = tracked.job
+        for replica in plan.create:
+            document = mould(job, job.spec.tasks[replica.task], self._facts.plugins).document(replica.index)
+            pod = self._created(msgspec.convert(document, Pod), job.status.version, now)
+            self._world.put_pod(pod)
+            tracked.members.put(member_of(pod))
+        for member in plan.evict:
+            self._world.remove_pod(f"{job.metadata.namespace}/{member.name}")
+            tracked.members.drop(member.task, member.name)
+
+    def _created(self, pod: Pod, version: int, now: datetime.datetime) -> Pod:
+        """What the API server adds: a uid, a time, the value of the priority class, a phase."""
+        uid = f"{pod.metadata.namespace}-{pod.metadata.name}" + (f"-{version}" if version else "")
+        priority = self._facts.priorities.get(pod.spec.priority_class_name, pod.spec.priority)
+        return replace(
+            pod,
+            metadata=replace(pod.metadata, uid=uid, creation_timestamp=now),
+            spec=replace(pod.spec, priority=priority),
+            status=PodStatus(phase="Pending"),
+        )
 
     def _owner(self, pod: Pod) -> _Tracked | None:
         owner = controller_of(pod.metadata)
@@ -145,7 +133,8 @@ class Jobs:
         return tracked if tracked is not None and tracked.job.metadata.uid == owner.uid else None
 
 
-def _changed(patch: dict[str, dict[str, object]]) -> list[str]:
-    """Attribute names of the fields that a patch of a PodGroup's spec sets."""
-    names = {field.encode_name: field.name for field in msgspec.structs.fields(PodGroup().spec)}
-    return [names[key] for key in patch.get("spec") or {}]
+def _patched(podgroup: PodGroup, patch: JsonObject) -> PodGroup:
+    """`podgroup` after a merge patch of its specification."""
+    spec = {**msgspec.to_builtins(podgroup.spec), **(patch.get("spec") or {})}
+    present = {key: value for key, value in spec.items() if value is not None}
+    return replace(podgroup, spec=msgspec.convert(present, type(podgroup.spec)))
