@@ -24,6 +24,7 @@ from volcano.local.apiserver.definitions import COLLECTION as DEFINITIONS, Defin
 from volcano.local.apiserver.deletes import Deletes
 from volcano.local.apiserver.events import Expiry
 from volcano.local.apiserver.faults import PatchError
+from volcano.local.apiserver.impersonation import acting_user
 from volcano.local.apiserver.journal import StorageError, StorageFull
 from volcano.local.apiserver.kinds import Kinds
 from volcano.local.apiserver.logs import Logs
@@ -136,6 +137,7 @@ class ApiServer:
             return self._about_itself(request, user)
         if user is ANONYMOUS:
             raise unauthorized()
+        user = acting_user(request, user, self._authorizer)
         resource = self.registry.find(target.group, target.version, target.plural)
         if resource is None:
             raise status.no_such_path()
@@ -189,7 +191,7 @@ class ApiServer:
             raise status.no_such_path()
         if call.subresource:
             if resource.subresource(call.subresource) is None:
-                raise status.no_such_path()
+                raise status.no_such_subresource(resource, call.subresource)
             if call.subresource != "status":
                 return await self._on_subresource(call)
         if method in ("GET", "HEAD"):

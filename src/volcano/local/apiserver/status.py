@@ -64,6 +64,20 @@ def no_such_path() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
+_INTO_PODS = frozenset({"exec", "attach", "portforward", "proxy", "ephemeralcontainers", "resize"})
+
+
+def no_such_subresource(resource: ResourceInfo, name: str) -> StatusError:
+    """What leads into containers has no counterpart here, and says so."""
+    if resource.qualified == "pods" and name in _INTO_PODS:
+        return StatusError(
+            501,
+            "NotImplemented",
+            f"pods/{name} is not served here: pods are processes of the node's machine, reach them there",
+        )
+    return no_such_path()
+
+
 def already_exists(resource: ResourceInfo, name: str) -> StatusError:
     return StatusError(
         409, "AlreadyExists", f'{resource.qualified} "{name}" already exists', details=_details(resource, name)
