@@ -67,7 +67,9 @@ class Webhooks:
                 return ALLOWED
             message = f"the admission rule {rule.path} failed: {error!r}; see the log of vc-webhook-manager"
             return AdmissionResponse(False, message)
-        if not answer.allowed:
+        if answer.allowed:
+            log.debug("%s: allowed %s %s/%s", rule.path, asked.operation, asked.namespace, asked.name)
+        else:
             log.info(
                 "%s: refused %s %s/%s: %s", rule.path, asked.operation, asked.namespace, asked.name, answer.message
             )
