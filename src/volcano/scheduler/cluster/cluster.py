@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 NOT_ON_NODES: Final = frozenset({Status.SUCCEEDED, Status.FAILED, Status.PENDING})
 """Statuses in which a task takes nothing of its node."""
+
+T = TypeVar("T")
+PodsMoved = Callable[[Index, Vector, Profile, bool], None]
 
 
 class Cluster:
@@ -51,7 +54,17 @@ class Cluster:
         """Jobs whose published status may be out of date."""
         self.stranded: defaultdict[str, dict[str, Task]] = defaultdict(dict)
         """Tasks on nodes that are not known (yet), by node name."""
+        self.on_pods_moved: list[PodsMoved] = []
+        """Called with rows, how many pods came to (or left) each, their profile, and whether they are terminating."""
+        self._indexes: dict[Any, Any] = {}
         self.dimensions.on_widen(self._widen)
+
+    def index(self, kind: Callable[[Cluster], T]) -> T:
+        """The one index of this class that is kept beside the tables, made when somebody first asks for it."""
+        found: T | None = self._indexes.get(kind)
+        if found is None:
+            found = self._indexes[kind] = kind(self)
+        return found
 
     # Tasks in and out
 
@@ -164,6 +177,7 @@ class Cluster:
         nodes.nonzero[row] += sign * profile.nonzero
         nodes.pod_count[row] += sign
         nodes.changes.add(row)
+        self._tell_moved(np.array([row], dtype=np.intp), np.array([sign], dtype=np.int64), profile, task.status)
 
     # Jobs and queues
 
@@ -297,6 +311,11 @@ class Cluster:
                 nodes.releasing[rows, dimension] += amount
         nodes.nonzero[rows] += counts[:, None] * profile.nonzero
         nodes.pod_count[rows] += counts
+        self._tell_moved(rows, counts, profile, status)
+
+    def _tell_moved(self, rows: Index, counts: Vector, profile: Profile, status: Status) -> None:
+        for told in self.on_pods_moved:
+            told(rows, counts, profile, status is Status.RELEASING)
 
     def _join_queue(self, job: Job, name: str) -> None:
         if job.queue is not None:

@@ -64,6 +64,7 @@ class Profile:
 
     __slots__ = (
         "best_effort",
+        "has_pod_terms",
         "id",
         "labels",
         "memory_scored",
@@ -87,6 +88,9 @@ class Profile:
         self.best_effort = all(amount < EPSILON for d, amount in amounts.items() if d != PODS)
         self.milli_cpu_scored, self.memory_scored = nonzero_request(pod, dimensions)
         self.ports = tuple(host_ports(pod))
+        affinity = pod.spec.affinity
+        self.has_pod_terms = affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
+        """It wants to be near other pods or away from them."""
 
     @property
     def nonzero(self) -> Vector:
@@ -102,6 +106,7 @@ class Profiles:
     def __init__(self, dimensions: Dimensions) -> None:
         self._dimensions = dimensions
         self._by_signature: dict[bytes, Profile] = {}
+        self.with_pod_terms: list[Profile] = []
         self._watched: set[str] = set()
         self._encode = msgspec.msgpack.Encoder(order="sorted").encode
         self._on_new_label: list[Callable[[], None]] = []
@@ -123,6 +128,8 @@ class Profiles:
         if profile is None:
             profile = Profile(len(self._by_signature), pod, queue, self._dimensions)
             self._by_signature[signature] = profile
+            if profile.has_pod_terms:
+                self.with_pod_terms.append(profile)
         return profile
 
     def _parts(self, pod: Pod, queue: str) -> tuple[object, ...]:
@@ -152,6 +159,9 @@ class Profiles:
                 for c in spec.init_containers
             ],
             resized,
+            [condition.reason for condition in pod.status.conditions if condition.type == "PodResizePending"]
+            if resized
+            else (),
         )
 
     def _widen(self, width: int) -> None:

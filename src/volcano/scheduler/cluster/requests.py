@@ -33,8 +33,11 @@ def _containers_total(pod: Pod, dimensions: Dimensions, *, fill_missing: bool) -
     spec = pod.spec
     total: Amounts = {}
     statuses = {status.name: status for status in pod.status.container_statuses if status.resources is not None}
+    refused = bool(statuses) and _resize_is_infeasible(pod)
     for container in spec.containers:
-        _add(total, _container_amounts(container, statuses.get(container.name), dimensions, fill_missing))
+        status = statuses.get(container.name)
+        amounts = _container_amounts(container, status, dimensions, fill_missing)
+        _add(total, _status_amounts(status, dimensions) if refused and status is not None else amounts)
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in spec.init_containers:
@@ -58,12 +61,25 @@ def _container_amounts(
 ) -> Amounts:
     amounts = dimensions.amounts(container.resources.requests)
     if status is not None and status.resources is not None:
-        _raise_to(amounts, dimensions.amounts(status.resources.requests))
-        _raise_to(amounts, dimensions.amounts(status.allocated_resources))
+        _raise_to(amounts, _status_amounts(status, dimensions))
     if fill_missing:
         amounts.setdefault(CPU, DEFAULT_MILLI_CPU)
         amounts.setdefault(MEMORY, DEFAULT_MEMORY_BYTES)
     return amounts
+
+
+def _status_amounts(status: ContainerStatus, dimensions: Dimensions) -> Amounts:
+    """What the node has given the container so far."""
+    amounts = dimensions.amounts(status.resources.requests if status.resources is not None else None)
+    _raise_to(amounts, dimensions.amounts(status.allocated_resources))
+    return amounts
+
+
+def _resize_is_infeasible(pod: Pod) -> bool:
+    """The node will never grant what the spec asks for now: what it has granted counts."""
+    return any(
+        condition.type == "PodResizePending" and condition.reason == "Infeasible" for condition in pod.status.conditions
+    )
 
 
 def _add(target: Amounts, other: Mapping[int, int]) -> None:

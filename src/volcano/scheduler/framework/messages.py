@@ -50,6 +50,10 @@ def pod_verdict(session: Session, task: Task) -> tuple[str, str, str]:
             return UNSCHEDULABLE, f"{possibly}resource is released and minAvailable is satisfied", nominated
         case Status.PENDING:
             error = session.fit_errors.get(task.uid)
-            text = str(error) if error is not None else session.job_errors.get(task.job.key if task.job else "", "")
-            return UNSCHEDULABLE, text, ""
-    return status.title, session.job_errors.get(task.job.key if task.job else "", ""), ""
+            return UNSCHEDULABLE, _about_job(session, task) if error is None else str(error), ""
+    return status.title, _about_job(session, task), ""
+
+
+def _about_job(session: Session, task: Task) -> str:
+    key = task.job.key if task.job is not None else ""
+    return session.job_errors.get(key) or session.job_messages.get(key, "")

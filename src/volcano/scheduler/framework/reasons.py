@@ -104,7 +104,7 @@ class FitError:
         total = sum(count for _, count in self.refusals)
         where = f"In hyperNode {self.hypernode}: " if self.hypernode else ""
         if total == 0:
-            return f"{where}all nodes are unavailable"
+            return f"{where}0/0 nodes are unavailable"
         reasons = sorted_histogram({refusal.text: count for refusal, count in self.refusals})
         return f"{where}0/{total} nodes are unavailable: {reasons}."
 

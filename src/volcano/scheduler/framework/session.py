@@ -66,6 +66,8 @@ class Session:
         self.fit_errors: dict[str, FitError] = {}
         """Why a task found no node, by uid; the last attempt counts."""
         self.job_errors: dict[str, str] = {}
+        self.job_messages: dict[str, str] = {}
+        """What is said about a job's pods that have no error of their own."""
         self.reasons: dict[str, Reason] = {}
         self.conditions: defaultdict[str, list[Condition]] = defaultdict(list)
         self.events: list[ClusterEvent] = []
@@ -318,9 +320,9 @@ class Session:
     def _undo(self, operations: Sequence[Operation]) -> None:
         for operation in reversed(operations):
             if operation.kind is Kind.EVICT:
-                self.cluster.restate(operation.tasks, operation.before)
                 for task in operation.tasks:
                     self.cluster.hide(task, 1)
+                self.cluster.restate(operation.tasks, operation.before)
             else:
                 self.cluster.vacate(operation.tasks)
                 for task in operation.tasks:

@@ -145,9 +145,9 @@ class Statement:
     def _undo(self, operation: Operation) -> None:
         session = self.session
         if operation.kind is Kind.EVICT:
-            session.cluster.restate(operation.tasks, operation.before)
             for task in operation.tasks:
                 session.cluster.hide(task, 1)
+            session.cluster.restate(operation.tasks, operation.before)
             session.tell_allocated(operation.tasks)
             return
         session.hooks.notify("deallocated", operation.tasks)

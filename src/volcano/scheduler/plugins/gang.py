@@ -101,6 +101,7 @@ class Gang(Plugin):
         text = f"{missing}/{len(job.tasks)} tasks in gang unschedulable: {job_text(self.session, job)}"
         condition = Condition(scheduling.UNSCHEDULABLE, scheduling.REASON_NOT_ENOUGH_RESOURCES, text)
         self.session.conditions[job.key].append(condition)
+        self.session.job_messages[job.key] = text
 
     def _is_only_terminating(self, job: Job) -> bool:
         """Members that are about to leave still fill the gang, and nobody waits."""
