@@ -8,6 +8,7 @@ import pytest
 
 from tests.corpus import scheduler_worlds as worlds
 from tests.corpus.loader import Record, cases, parameters
+from tests.corpus.scheduler_calls import ADAPTERS, ROUNDED_TOLERANCE, SCORE_TOLERANCE
 
 
 def _of_kind(kind: str) -> list[Any]:
@@ -27,3 +28,20 @@ def test_outcome(record: Record) -> None:
 
 def _family(record: Record) -> str:
     return "/".join(record["id"].split("/")[:2])
+
+
+@pytest.mark.parametrize("record", _of_kind("calls"))
+def test_calls(record: Record) -> None:
+    missing = worlds.missing(record)
+    unknown = {call["fn"] for call in record["calls"]} - set(ADAPTERS)
+    if missing or unknown or not record["expressible"]:
+        pytest.skip(f"{_family(record)}: {missing or 'not expressible, or no such hook'}")
+    session = worlds.open_session(record)
+    tolerance = ROUNDED_TOLERANCE if "topology" in record["id"] else SCORE_TOLERANCE
+    for number, call in enumerate(record["calls"]):
+        if call.get("error") is not None:
+            continue
+        got, want = ADAPTERS[call["fn"]](session, call)
+        numeric = isinstance(want, float | dict)
+        assert got == (pytest.approx(want, abs=tolerance) if numeric else want), f"call {number}: {call['fn']}"
+    session.restore()
