@@ -137,3 +137,17 @@ def test_the_administrator_may_do_everything(kubectl: Kubectl) -> None:
     assert kubectl("auth", "can-i", "*", "*", "--all-namespaces").out.strip() == "yes"
     assert "system:masters" in kubectl("auth", "whoami").out
     assert "*.*" in kubectl("auth", "can-i", "--list").out
+
+
+def test_acting_as_somebody_else(kubectl: Kubectl) -> None:
+    assert "bob" in kubectl("auth", "whoami", "--as=bob").out
+    assert "cannot list resource" in kubectl("get", "pods", "--as=bob", fails=True).err
+    kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods")
+    kubectl("create", "rolebinding", "readers", "--role=reader", "--group=dev")
+    assert "No resources found" in kubectl("get", "pods", "--as=bob", "--as-group=dev", "--as-group=ops").err
+    assert kubectl("auth", "can-i", "delete", "pods", "--as=bob", "--as-group=dev", fails=True).out.startswith("no")
+
+
+def test_what_leads_into_pods_says_that_it_does_not(kubectl: Kubectl) -> None:
+    kubectl.create(pod("p", node=""))
+    assert "pods/exec is not served here" in kubectl("exec", "p", "--", "ls", fails=True).err
