@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tests.webhooks.documents import job, pod, queue_document
-from volcano.api.resources import MUTATING_WEBHOOKS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
+from volcano.api.resources import JOBS, MUTATING_WEBHOOKS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
 from volcano.http.client import Endpoint, HttpClient
 from volcano.http.message import Response
 from volcano.http.tls import client_context
@@ -52,13 +52,16 @@ async def api() -> AsyncIterator[Client]:
 async def daemon(client: Client, *flags: str) -> AsyncIterator[HttpClient]:
     """The running daemon, and a client that trusts it as the API server does: by what was registered."""
     stop, port = asyncio.Event(), asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(manager.run(client, parse([*FLAGS, *SERVICE, *flags]), stop, port.set_result))
+    chosen = free_port()
+    where = [f"--listen-address=127.0.0.1:{chosen}", f"--webhook-url=https://127.0.0.1:{chosen}"]
+    options = parse(["--enable-healthz=false", "--graceful-shutdown-time=1s", *where, *flags])
+    task = asyncio.create_task(manager.run(client, options, stop, port.set_result))
     done, _ = await asyncio.wait({task, port}, return_when=asyncio.FIRST_COMPLETED)
     if task in done:
         task.result()
     bundle = await registered_bundle(client)
     context = client_context(authority=bundle)
-    http = HttpClient(Endpoint("127.0.0.1", port.result(), context, server_name="hooks.volcano-system.svc"))
+    http = HttpClient(Endpoint("127.0.0.1", port.result(), context))
     try:
         yield http
     finally:
@@ -132,6 +135,20 @@ def test_the_daemon_registers_itself_and_answers_with_patches_and_causes():
                 await until(known)
 
     run(scenario)
+
+
+def test_the_api_server_asks_the_daemon(caplog: pytest.LogCaptureFixture):
+    async def scenario() -> None:
+        async with api() as client:
+            await client.create(QUEUES.untyped, queue_document("default"))
+            async with daemon(client):
+                await client.create(JOBS.untyped, job())
+
+    caplog.set_level("DEBUG", logger="volcano.webhooks.server")
+    run(scenario)
+
+    assert "/jobs/mutate: allowed CREATE default/train" in caplog.text
+    assert "/jobs/validate: allowed CREATE default/train" in caplog.text
 
 
 def test_bad_requests_are_told_apart():
