@@ -13,12 +13,12 @@ from volcano.webhooks.rules.decode import MalformedObject, decoded
 from volcano.webhooks.rules.documents import mapping, mappings
 from volcano.webhooks.rules.edits import Edits
 from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionResponse, Settings, World, denied
+from volcano.webhooks.rules.queue_lookup import DEFAULT_QUEUE
 from volcano.webhooks.rules.template.resources import amount_of
 
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
 
-DEFAULT_QUEUE: Final = "default"
 DEFAULT_SCHEDULER: Final = "volcano"
 DEFAULT_MAX_RETRY: Final = 3
 # Distributed frameworks whose members must find each other by name, and those that log in to each other.

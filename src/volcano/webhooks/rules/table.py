@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from volcano.webhooks.rules import cronjobs, hypernodes, job_defaults, jobflows, jobs, podgroups, pods, queues
 from volcano.webhooks.rules.decode import MalformedObject
 from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionResponse, Rule, Settings, World, denied
@@ -73,18 +75,8 @@ def review(request: AdmissionRequest, world: World, settings: Settings) -> Admis
     if not mutated.allowed:
         return mutated
     if mutated.object is not None:
-        request = AdmissionRequest(
-            operation=request.operation,
-            resource=request.resource,
-            group=request.group,
-            name=request.name,
-            namespace=request.namespace,
-            object=mutated.object,
-            old_object=request.old_object,
-            uid=request.uid,
-            dry_run=request.dry_run,
-        )
+        request = msgspec.structs.replace(request, object=mutated.object)
     verdict = validate(request, world, settings)
     if not verdict.allowed or not mutated.patch:
         return verdict
-    return AdmissionResponse(True, "", (), (*mutated.warnings, *verdict.warnings), mutated.patch, mutated.object)
+    return msgspec.structs.replace(mutated, warnings=(*mutated.warnings, *verdict.warnings))
