@@ -13,6 +13,7 @@ from volcano.api.batch import Job
 from volcano.controllers import manager
 from volcano.controllers.flags import Flags
 from volcano.controllers.runtime import Runtime
+from volcano.http.message import Request, Response
 from volcano.http.metrics import Registry
 from volcano.kube.client import Client
 from volcano.kube.errors import NotFound
@@ -25,17 +26,48 @@ SLEEPER = {"containers": [{"name": "c", "image": "busybox", "command": ["sleep",
 
 
 @dataclass
+class Wire:
+    """Between the controllers and the API server: writes are noted, and can be cut off."""
+
+    api: ApiServer
+    writes: list[tuple[str, str]] = field(default_factory=list)
+    cut_after: int | None = None
+    """number of writes after which nothing gets through any more"""
+    loses_answer: bool = False
+    """the last write is carried out, but its answer is lost"""
+    cut: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def handle(self, request: Request) -> Response:
+        if self.cut.is_set():
+            raise ConnectionResetError("cut off")
+        if request.method == "GET" or "/events" in request.path:
+            return await self.api.handle(request)
+        if self.cut_after is not None and len(self.writes) >= self.cut_after:
+            self.cut.set()
+            if self.loses_answer:
+                await self.api.handle(request)
+            raise ConnectionResetError("cut off")
+        self.writes.append((request.method, request.path))
+        return await self.api.handle(request)
+
+    def repair(self) -> None:
+        self.cut, self.cut_after = asyncio.Event(), None
+
+
+@dataclass
 class Bench:
     client: Client
+    """the users', the scheduler's and the nodes'"""
+    wire: Wire
     flags: Flags
     metrics: Registry = field(default_factory=Registry)
     runtime: Runtime | None = None
     running: asyncio.Task[None] | None = None
-    requests: list[tuple[str, str]] = field(default_factory=list)
 
     def start(self) -> None:
         self.metrics = Registry()
-        self.runtime = manager.build(self.client, self.flags, self.metrics)
+        client = Client(InProcessTransport(self.wire.handle), user_agent="vc-controller-manager")
+        self.runtime = manager.build(client, self.flags, self.metrics)
         self.running = asyncio.create_task(self.runtime.run())
 
     async def stop(self) -> None:
@@ -139,18 +171,11 @@ async def eventually(check: Callable[[], Awaitable[bool]], seconds: float = 10.0
 async def bench(*, running: bool = True, **flags: Any) -> AsyncIterator[Bench]:
     api = ApiServer(Store.open(":memory:"))
     await api.start()
-    requests: list[tuple[str, str]] = []
-
-    async def handle(request: Any) -> Any:
-        if request.method != "GET":
-            requests.append((request.method, request.path))
-        return await api.handle(request)
-
-    client = Client(InProcessTransport(handle), user_agent="vc-controller-manager")
+    client = Client(InProcessTransport(api.handle))
     for name, parent in (("root", ""), ("default", "root")):
         queue = {"metadata": {"name": name}, "spec": {"weight": 1, **({"parent": parent} if parent else {})}}
         await client.create(resources.QUEUES.untyped, queue)
-    found = Bench(client, Flags(leader_elect=False, **flags), requests=requests)
+    found = Bench(client, Wire(api), Flags(leader_elect=False, **flags))
     if running:
         found.start()
     try:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
-from tests.controllers.bench import NAMESPACE, SLEEPER, bench, eventually
+import pytest
+
+from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
 from volcano.api import resources
+from volcano.api.resources import Resource
 from volcano.kube.client import PatchKind
 
 RESTART_ON_FAILURE = [{"event": "PodFailed", "action": "RestartJob"}]
@@ -180,9 +184,9 @@ def test_nothing_is_written_when_nothing_changes() -> None:
         async with bench() as world:
             await world.started(plugins={"svc": [], "env": []})
             await asyncio.sleep(0.7)
-            world.requests.clear()
+            world.wire.writes.clear()
             await asyncio.sleep(0.7)
-            assert world.requests == []
+            assert world.wire.writes == []
 
     asyncio.run(main())
 
@@ -193,53 +197,74 @@ def test_a_pod_costs_one_create_and_the_job_few_status_writes() -> None:
             await world.started(replicas=100)
             await world.set_phases("Succeeded")
             await world.reaches("Completed")
-            creates = [path for method, path in world.requests if method == "POST" and path.endswith("/pods")]
-            statuses = [path for method, path in world.requests if path.endswith("/jobs/train/status")]
+            creates = [path for method, path in world.wire.writes if method == "POST" and path.endswith("/pods")]
+            statuses = [path for method, path in world.wire.writes if path.endswith("/jobs/train/status")]
             assert len(creates) == 100
             assert len(statuses) <= 12
 
     asyncio.run(main())
 
 
-def test_a_killed_controller_picks_up_where_it_was() -> None:
-    """Killed at every moment of a restart: the job still restarts once and starts its pods once."""
+@pytest.mark.parametrize("loses_answer", [False, True])
+def test_a_controller_killed_at_any_write_continues_what_it_began(loses_answer: bool) -> None:
+    """A restart after a failure, cut off after every single write: the job restarts once and starts its pods once."""
 
     async def main() -> None:
-        for moment in (0.0, 0.002, 0.005, 0.01, 0.02, 0.05):
-            async with bench() as world:
-                await world.started(replicas=4, policies=RESTART_ON_FAILURE)
-                first = await world.pods()
-                await world.set_phase("train-worker-2", "Failed", exit_code=1)
-                await asyncio.sleep(moment)
-                await world.stop()
-                await asyncio.sleep(0.01)
-                world.start()
-                await world.reaches("Pending")
-                await world.admit()
-                await eventually(lambda: other_pods(world, first, 4))  # noqa: B023
-                await world.set_phases("Running")
-                job = await world.reaches("Running")
-                assert job.status.retry_count == 1
-                await world.set_phases("Succeeded")
-                await world.reaches("Completed")
+        writes = await restart_with_cut(None, loses_answer)
+        assert writes >= 10
+        for cut_after in range(writes):
+            await restart_with_cut(cut_after, loses_answer)
 
     asyncio.run(main())
 
 
-async def gone(world, resource, name) -> bool:  # type: ignore[no-untyped-def]
+async def restart_with_cut(cut_after: int | None, loses_answer: bool) -> int:
+    """Number of writes from the failure of a pod until the job runs again."""
+    async with bench() as world:
+        await world.started(replicas=3, policies=RESTART_ON_FAILURE, plugins={"svc": []})
+        await asyncio.sleep(0.02)
+        first = await world.pods()
+        wire = world.wire
+        wire.writes.clear()
+        wire.cut_after, wire.loses_answer = cut_after, loses_answer
+        life = asyncio.create_task(second_life(world, first))
+        if cut_after is not None:
+            await asyncio.wait([life, asyncio.create_task(wire.cut.wait())], return_when=asyncio.FIRST_COMPLETED)
+            await world.stop()
+            wire.repair()
+            world.start()
+        await life
+        job = await world.job()
+        assert (job.status.retry_count, job.status.version) == (1, 1), cut_after
+        assert (job.status.running, job.status.failed) == (3, 0), cut_after
+        return len(wire.writes)
+
+
+async def second_life(world: Bench, first: dict[str, str]) -> None:
+    await world.set_phase("train-worker-2", "Failed", exit_code=1)
+    await world.reaches("Pending")
+    await world.admit()
+    await eventually(lambda: other_pods(world, first, 3))
+    created = await world.pods()
+    await world.set_phases("Running")
+    await world.reaches("Running")
+    assert await world.pods() == created
+
+
+async def gone(world: Bench, resource: Resource[Any], name: str) -> bool:
     return not await world.exists(resource, name)
 
 
-async def other_pods(world, before, count=2) -> bool:  # type: ignore[no-untyped-def]
+async def other_pods(world: Bench, before: dict[str, str], count: int = 2) -> bool:
     now = await world.pods()
     return len(now) == count and not set(now.values()) & set(before.values())
 
 
-async def replaced(world, before, name) -> bool:  # type: ignore[no-untyped-def]
+async def replaced(world: Bench, before: dict[str, str], name: str) -> bool:
     now = await world.pods()
     return name in now and now[name] != before[name]
 
 
-async def scale(world, replicas) -> None:  # type: ignore[no-untyped-def]
+async def scale(world: Bench, replicas: int) -> None:
     operation = {"op": "replace", "path": "/spec/tasks/0/replicas", "value": replicas}
     await world.client.patch(resources.JOBS, "train", [operation], NAMESPACE, kind=PatchKind.JSON)
