@@ -230,17 +230,17 @@ class World:
         }
 
     def _outside(self) -> dict[str, Reason]:
-        """Jobs that no cycle looks at: their queue or their PodGroup is missing."""
-        found: dict[str, Reason] = {}
-        for key, job in self.cluster.jobs.items():
-            if job.pod_group is None:
-                text = f"podgroup {key!r} does not exist: create it, or correct the pods' group-name annotation"
-                found[key] = Reason(Stage.ENQUEUE, "PodGroupNotFound", blocker=key, message=text)
-            elif job.queue is None:
-                name = job.queue_name
-                text = f"queue {name!r} does not exist: create it, or name another queue (spec.queue)"
-                found[key] = Reason(Stage.QUEUE, "QueueNotFound", blocker=name, message=text)
-        return found
+        """Jobs whose PodGroup is missing: a cycle cannot even name them."""
+        return {
+            key: Reason(
+                Stage.ENQUEUE,
+                "PodGroupNotFound",
+                blocker=key,
+                message=f"podgroup {key!r} does not exist: create it, or correct the pods' group-name annotation",
+            )
+            for key, job in self.cluster.jobs.items()
+            if job.pod_group is None
+        }
 
     def _tasks(self, decisions: Decisions) -> JsonObject:
         seen = {key: {"status": state.status, "node": state.node} for key, state in decisions.tasks.items()}

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from volcano.http.lifetime import until_stopped
+from volcano.http.lifetime import settle_collector, until_stopped
 from volcano.kube.client import Client
 from volcano.kube.events import EventRecorder
 from volcano.kube.leader import LeaderElector
@@ -109,6 +109,7 @@ class Scheduler:
                 await self.feed.synced()
         except TimeoutError:
             log.error("not all of the cluster is known, scheduling starts anyway: %s", ", ".join(self.feed.missing))
+        settle_collector()
         while True:
             await self._next_change()
             if self.configuration.refresh():

@@ -35,9 +35,21 @@ def conclude(session: Session) -> Decisions:
         allocated = session.cluster.dimensions.describe(_with_children(session, queue))
         decisions.queues[queue.name] = allocated
     decisions.reasons.update(session.reasons)
+    decisions.reasons.update(_outside(session))
     decisions.events += session.events
     session.cluster.dirty_jobs.clear()
     return decisions
+
+
+def _outside(session: Session) -> dict[str, Reason]:
+    """Jobs that no action looks at, because their queue does not exist."""
+    found: dict[str, Reason] = {}
+    for key, job in session.cluster.jobs.items():
+        if job.pod_group is not None and job.queue is None:
+            text = f"queue {job.queue_name!r} does not exist: create it, or name another queue (spec.queue)"
+            found[key] = Reason(Stage.QUEUE, "QueueNotFound", blocker=job.queue_name, message=text)
+            session.events.append(ClusterEvent("PodGroup", key, "Warning", "QueueNotFound", text))
+    return found
 
 
 def phase_of(job: Job, *, unschedulable: bool) -> str:
