@@ -57,6 +57,7 @@ def job_flags(command: Any) -> Any:
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     name_argument: str,
     name: str,
     namespace: str,
