@@ -13,6 +13,8 @@ from tests.kubectl.objects import config_map, pod, vcjob
 if TYPE_CHECKING:
     from tests.kubectl.harness import Kubectl
 
+pytestmark = pytest.mark.xdist_group("kubectl")
+
 
 def test_get_shows_the_columns_of_built_in_kinds(kubectl: Kubectl) -> None:
     kubectl.create(pod("p", node=""), config_map("c", a="1", b="2"))

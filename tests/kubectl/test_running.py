@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.kubectl.harness import eventually
 from tests.kubectl.objects import deployment, pod
 
 if TYPE_CHECKING:
     from tests.kubectl.harness import Kubectl
+
+pytestmark = pytest.mark.xdist_group("kubectl")
 
 
 def test_a_pod_runs_to_its_end_and_leaves_its_log(kubectl: Kubectl) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tests.kubectl.harness import Kubectl
 
+pytestmark = pytest.mark.xdist_group("kubectl")
+
 
 def document(*documents: Any) -> str:
     return yaml.safe_dump_all(documents)
