@@ -62,6 +62,7 @@ class Writes:
     async def create(self, call: Call) -> Response:
         call.read_options()
         document = bodies.read_document(call.request)
+        document["metadata"].pop("managedFields", None)  # of the object that this one was copied from
         _check_identity(call, document)
         document = self._read(call, document, written_json(call))
         return self._answer(call, 201, await self.create_document(call, document))
