@@ -8,13 +8,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import signal
-import ssl
 import sys
 from collections.abc import Sequence
 
 from volcano.api.meta import JsonObject
 from volcano.api.resources import NAMESPACES
+from volcano.http.lifetime import keep_collector_settled, stop_on_signals, until_stopped
 from volcano.kube import config
 from volcano.kube.client import Client
 from volcano.kube.informer import Informer
@@ -29,6 +28,7 @@ from volcano.local.builtin.nodes import NodeController
 from volcano.local.builtin.replicasets import ReplicaSetController
 from volcano.local.builtin.serviceaccounts import ServiceAccountController
 from volcano.local.builtin.world import World
+from volcano.local.node.certificates import authorities_of
 
 log = logging.getLogger("volcano.builtin")
 
@@ -77,19 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def _serve(settings: config.ClusterConfig) -> None:
     client = Client(HttpTransport(settings), user_agent="volcano-kube-controllers")
-    running = asyncio.create_task(run(client, authority=authority_of(settings.ssl)))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
     try:
-        await running
-    except asyncio.CancelledError:
-        log.info("stopped")
+        with stop_on_signals() as stop:
+            controllers = asyncio.create_task(run(client, authority=authorities_of(settings.ssl)))
+            await until_stopped(stop, controllers, asyncio.create_task(keep_collector_settled()))
     finally:
         await client.close()
-
-
-def authority_of(context: ssl.SSLContext | None) -> str:
-    """The certificates that a connection's context trusts, in PEM."""
-    if context is None:
-        return ""
-    return "".join(ssl.DER_cert_to_PEM_cert(certificate) for certificate in context.get_ca_certs(binary_form=True))

@@ -5,6 +5,7 @@ Neighbours: `main` serves with it. The API server identifies itself by a client 
 
 from __future__ import annotations
 
+import ssl
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,13 @@ def serving_identity(folder: Path, name: str) -> tuple[Path, Path]:
     if time.time() > made_at + VALID_DAYS * 86400 - _RENEW_SECONDS:
         _make(certificate, key, name)
     return certificate, key
+
+
+def authorities_of(context: ssl.SSLContext | None) -> str:
+    """The certificates that a connection's context trusts, in PEM."""
+    if context is None:
+        return ""
+    return "".join(ssl.DER_cert_to_PEM_cert(certificate) for certificate in context.get_ca_certs(binary_form=True))
 
 
 def _make(certificate: Path, key: Path, name: str) -> None:

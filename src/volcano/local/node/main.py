@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from volcano.api import quantity
+from volcano.http.lifetime import keep_collector_settled, stop_on_signals, until_stopped
 from volcano.http.message import Request
 from volcano.http.server import serve
 from volcano.http.tls import server_context
@@ -23,7 +23,7 @@ from volcano.kube.client import Client
 from volcano.kube.transport import HttpTransport
 from volcano.local.node import machine, spec
 from volcano.local.node.agent import NodeAgent, NodeIdentity
-from volcano.local.node.certificates import serving_identity
+from volcano.local.node.certificates import authorities_of, serving_identity
 from volcano.local.node.endpoint import Endpoint
 from volcano.local.node.layout import Layout
 from volcano.local.node.registration import NodeDescription, keep_registered
@@ -32,6 +32,7 @@ from volcano.local.node.simulated import SimulatedNodes
 log = logging.getLogger("volcano.node")
 
 ADDRESS = "127.0.0.1"
+API_SERVER_CLIENT = "kube-apiserver-kubelet-client"
 
 
 @dataclass(frozen=True)
@@ -45,20 +46,19 @@ class Options:
     memory: str | None = None
     pods: int = machine.MAX_PODS
     port: int = 0
-    client_authority: Path | None = None
+    client_authority: bytes | Path | None = None
     labels: dict[str, str] = field(default_factory=dict)
     simulated: Sequence[spec.NodeSpec] = ()
 
 
 async def run(client: Client, options: Options, stop: asyncio.Event, ready: asyncio.Event | None = None) -> None:
     """Be the node until `stop` is set. Pods' processes go on; the next run adopts them."""
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(SimulatedNodes(client, options.simulated).run())] if options.simulated else []
-        if options.name:
-            running.append(tasks.create_task(_run_processes(client, options, ready or asyncio.Event())))
-        await stop.wait()
-        for task in running:
-            task.cancel()
+    work = [asyncio.create_task(keep_collector_settled())]
+    if options.simulated:
+        work.append(asyncio.create_task(SimulatedNodes(client, options.simulated).run()))
+    if options.name:
+        work.append(asyncio.create_task(_run_processes(client, options, ready or asyncio.Event())))
+    await until_stopped(stop, *work)
 
 
 async def _run_processes(client: Client, options: Options, registered: asyncio.Event) -> None:
@@ -85,8 +85,9 @@ async def _run_processes(client: Client, options: Options, registered: asyncio.E
 
 
 def _is_trusted(request: Request) -> bool:
-    """The caller has shown a client certificate that the cluster's authority signed."""
-    return request.peer.common_name is not None
+    """The caller is the API server or an administrator, by a certificate that the cluster's authority signed."""
+    peer = request.peer
+    return "system:masters" in peer.organizations or peer.common_name == API_SERVER_CLIENT
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,7 +96,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = parse_arguments(argv)
         settings = config.load(arguments.kubeconfig, None, arguments.master)
-        options = options_of(arguments, settings.server)
+        public = config.load(arguments.kubeconfig) if arguments.kubeconfig else settings
+        options = options_of(arguments, public)
     except (config.ConfigError, quantity.QuantityError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the daemon's last words
         return 1
@@ -104,12 +106,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def _serve(settings: config.ClusterConfig, options: Options) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     client = Client(HttpTransport(settings), user_agent="volcano-node")
     try:
-        await run(client, options, stop)
+        with stop_on_signals() as stop:
+            await run(client, options, stop)
     finally:
         await client.close()
 
@@ -124,7 +124,9 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--memory", help="memory to offer, such as 8Gi (default: this machine's)")
     parser.add_argument("--pods", type=int, default=machine.MAX_PODS, help="most pods at a time")
     parser.add_argument("--port", type=int, default=0, help="port of the log endpoint (default: a free one)")
-    parser.add_argument("--client-ca-file", type=Path, help="authority of those who may read logs")
+    parser.add_argument(
+        "--client-ca-file", type=Path, help="authority of those who may read logs (default: the cluster's)"
+    )
     parser.add_argument("--simulated", type=int, default=0, metavar="N", help="simulated nodes to add")
     parser.add_argument("--simulated-cpu", default="8", help="CPUs of each simulated node")
     parser.add_argument("--simulated-memory", default="32Gi", help="memory of each simulated node")
@@ -132,7 +134,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def options_of(arguments: argparse.Namespace, server: str) -> Options:
+def options_of(arguments: argparse.Namespace, settings: config.ClusterConfig) -> Options:
     for text in (arguments.memory, arguments.simulated_cpu, arguments.simulated_memory):
         if text is not None:
             quantity.parse(text)
@@ -145,11 +147,11 @@ def options_of(arguments: argparse.Namespace, server: str) -> Options:
     return Options(
         name=arguments.name,
         data_dir=arguments.data_dir,
-        server=server,
+        server=settings.server,
         cpus=arguments.cpus,
         memory=arguments.memory,
         pods=arguments.pods,
         port=arguments.port,
-        client_authority=arguments.client_ca_file,
+        client_authority=arguments.client_ca_file or authorities_of(settings.ssl).encode() or None,
         simulated=simulated,
     )
