@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 
 from volcano.api.core import Pod
-from volcano.scheduler.actions.eviction import in_victim_order
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.plugin import EvictionContext
 from volcano.scheduler.framework.reasons import FITS
 from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.victims import in_victim_order
 
 Call = dict[str, Any]
 

@@ -6,7 +6,6 @@ A plan is accepted only if the claimant is placed, and names no victim that it c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cmp_to_key
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from volcano.scheduler.framework.board import Board
 from volcano.scheduler.framework.reasons import FITS
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
+from volcano.scheduler.framework.victims import in_victim_order
 
 Candidate = Callable[[Task], bool]
 Accepts = Callable[[], bool]
@@ -36,15 +36,6 @@ def candidate_nodes(board: Board) -> Mask:
     """Nodes that take the claimant now, or might once somebody has left."""
     board.refresh()
     return ~board.session.refusals.unresolvable(board.codes)
-
-
-def in_victim_order(session: Session, claimant: Task, victims: Sequence[Task]) -> list[Task]:
-    """Who is evicted first: other queues as they see it, then the job that is served last, then its last task."""
-
-    def compare(left: Task, right: Task) -> int:
-        return _compare_victims(session, claimant, left, right)
-
-    return sorted(victims, key=cmp_to_key(compare))
 
 
 class Search:
@@ -122,28 +113,6 @@ class Search:
     def claim(self, row: int, victims: Sequence[Task]) -> bool:
         """Promise the room to the claimant."""
         return self.statement.pipeline([self.claimant], [row], evicted=bool(victims)) is None
-
-
-def _compare_victims(session: Session, claimant: Task, left: Task, right: Task) -> int:
-    later_first = _compare(session.task_order(right), session.task_order(left))
-    left_job = session.jobs.get(left.job.key) if left.job else None
-    right_job = session.jobs.get(right.job.key) if right.job else None
-    if left_job is right_job:
-        return later_first
-    if left_job is None or right_job is None:
-        return -1 if left_job is None else 1
-    claimant_job = session.jobs.get(claimant.job.key) if claimant.job else None
-    if claimant_job is None or left_job.queue is right_job.queue:
-        by_job = _compare(session.hooks.order("job_order", right_job), session.hooks.order("job_order", left_job))
-        return by_job or later_first
-    by_queue = session.compare_victim_queues(left_job, right_job, claimant_job)
-    return by_queue or later_first
-
-
-def _compare(left: tuple[object, ...], right: tuple[object, ...]) -> int:
-    if left == right:
-        return 0
-    return -1 if left < right else 1
 
 
 def is_evictable(task: Task, claimant: Task) -> bool:

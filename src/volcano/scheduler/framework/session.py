@@ -146,7 +146,7 @@ class Session:
         """Negative if tasks of `left` are evicted before those of `right`: by default, the queue served last."""
         assert left.queue is not None and right.queue is not None  # noqa: PT018 - session jobs have queues
         by_plugins = self.hooks.compare("victim_queue_compare", left.queue, right.queue, claimant.queue)
-        if by_plugins or self.hooks.callbacks("victim_queue_compare"):
+        if by_plugins:
             return by_plugins
         return -1 if self.queue_order(right.queue) < self.queue_order(left.queue) else 1
 

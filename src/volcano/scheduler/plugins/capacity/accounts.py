@@ -1,0 +1,184 @@
+"""The accounts of all queues as arrays: what each may have, what it holds, what it has promised; sums go up the tree.
+
+Flat: every queue stands alone under the cluster. Hierarchical: limits come down from the root, sums go up to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.queues import ROOT, Queue
+from volcano.scheduler.cluster.resources import CPU, MEMORY, FloatVector, is_empty, shares
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.plugins.reservations import claim, minimum
+
+UNLIMITED = np.inf
+
+
+@dataclass(slots=True)
+class Account:
+    """One queue's books. `chain` is the queue itself and its ancestors up to the root."""
+
+    queue: Queue
+    capability: FloatVector
+    guarantee: FloatVector
+    deserved: FloatVector
+    real_capability: FloatVector
+    allocated: FloatVector
+    request: FloatVector
+    inqueue: FloatVector
+    elastic: FloatVector
+    chain: list[Account] = field(default_factory=list)
+    children: list[Account] = field(default_factory=list)
+    problem: str = ""
+    """Why this queue cannot be used: said to its jobs, and to nobody else's."""
+    share: float = 0.0
+
+    @property
+    def is_leaf(self) -> bool:
+        return not self.children
+
+    @property
+    def has_deserved(self) -> bool:
+        return not is_empty(self.deserved)
+
+    @property
+    def mentioned(self) -> NDArray[np.bool_]:
+        """Resources of which the queue's share is known, be it none."""
+        mask: NDArray[np.bool_] = self.deserved > 0
+        mask[[dimension for dimension in self.queue.deserved if dimension not in (CPU, MEMORY)]] = True
+        return mask
+
+    def update_share(self) -> None:
+        if not self.has_deserved:
+            self.share = 1.0
+            return
+        named = self.deserved > 0
+        self.share = float(shares(self.allocated[named], self.deserved[named]).max())
+
+
+def open_accounts(session: Session, *, hierarchical: bool) -> dict[str, Account]:
+    accounts = {name: _account(session, queue) for name, queue in session.queues.items()}
+    if hierarchical:
+        _link(accounts)
+    else:
+        for account in accounts.values():
+            account.chain = [account]
+    for job in session.jobs.values():
+        _enter(session, accounts[job.queue_name], job)
+    if hierarchical:
+        _limit_tree(accounts)
+    else:
+        _limit_flat(session, accounts)
+    for account in accounts.values():
+        account.update_share()
+    return accounts
+
+
+def _account(session: Session, queue: Queue) -> Account:
+    dimensions = session.cluster.dimensions
+    zeros = np.zeros(dimensions.width)
+    capability = np.full(dimensions.width, UNLIMITED)
+    for dimension, amount in queue.capability.items():
+        if amount > 0 or dimension not in (CPU, MEMORY):
+            capability[dimension] = amount
+    return Account(
+        queue,
+        capability=capability,
+        guarantee=dimensions.from_amounts(queue.guarantee).astype(np.float64),
+        deserved=dimensions.from_amounts(queue.deserved).astype(np.float64),
+        real_capability=zeros.copy(),
+        allocated=zeros.copy(),
+        request=zeros.copy(),
+        inqueue=zeros.copy(),
+        elastic=zeros.copy(),
+    )
+
+
+def _enter(session: Session, account: Account, job: Job) -> None:
+    pending = job.pending_request()
+    claimed = claim(session, job)
+    elastic = np.maximum(job.allocated - minimum(session, job), 0)
+    for one in account.chain:
+        one.allocated += job.allocated
+        one.request += job.allocated + pending
+        one.elastic += elastic
+        if claimed is not None:
+            one.inqueue += claimed
+    if not account.is_leaf:
+        account.problem = f"queue {account.queue.name!r} has child queues: jobs belong into one of those"
+
+
+# Flat
+
+
+def _limit_flat(session: Session, accounts: dict[str, Account]) -> None:
+    guaranteed = sum((account.guarantee for account in accounts.values()), start=np.zeros_like(session.total))
+    free = np.maximum(session.total - guaranteed, 0)
+    for account in accounts.values():
+        account.real_capability = np.minimum(free + account.guarantee, account.capability)
+        account.deserved = _clamp(account.deserved, account.real_capability)
+        account.deserved = np.maximum(account.deserved, account.guarantee)
+
+
+def _clamp(deserved: FloatVector, limit: FloatVector) -> FloatVector:
+    """At most `limit`; a resource of which there is nothing at all is not a limit but unknown."""
+    known = limit > 0
+    known[CPU] = known[MEMORY] = True
+    return np.where(known, np.minimum(deserved, limit), deserved)
+
+
+# Hierarchical
+
+
+def _link(accounts: dict[str, Account]) -> None:
+    """Chains and children. A queue whose parents lead nowhere or in a circle is marked, the others go on."""
+    root = accounts.get(ROOT)
+    for name, account in accounts.items():
+        account.chain, account.problem = _chain(accounts, name)
+    if root is None:
+        return
+    for account in accounts.values():
+        if not account.problem and len(account.chain) > 1:
+            account.chain[1].children.append(account)
+
+
+def _chain(accounts: dict[str, Account], name: str) -> tuple[list[Account], str]:
+    if ROOT not in accounts:
+        return [accounts[name]], f"queue {ROOT!r} does not exist: a hierarchy of queues needs it"
+    chain = [accounts[name]]
+    while chain[-1].queue.name != ROOT:
+        parent = chain[-1].queue.parent or ROOT
+        if parent not in accounts:
+            return chain, f"queue {name!r}: its ancestor {parent!r} does not exist (spec.parent)"
+        if accounts[parent] in chain:
+            return chain, f"queue {name!r}: its ancestors form a circle at {parent!r} (spec.parent)"
+        chain.append(accounts[parent])
+    return chain, ""
+
+
+def _limit_tree(accounts: dict[str, Account]) -> None:
+    root = accounts.get(ROOT)
+    if root is None:
+        return
+    for account in sorted(accounts.values(), key=lambda account: -len(account.chain)):
+        account.deserved = np.maximum(account.deserved, account.guarantee)
+    children = root.children
+    if children:
+        root.guarantee = np.sum([child.guarantee for child in children], axis=0)
+        root.deserved = np.sum([child.deserved for child in children], axis=0)
+    root.real_capability = root.capability
+    _limit_children(root)
+
+
+def _limit_children(parent: Account) -> None:
+    guaranteed = np.sum([child.guarantee for child in parent.children], axis=0) if parent.children else 0
+    free = np.maximum(parent.real_capability - guaranteed, 0)
+    for child in parent.children:
+        child.capability = np.where(np.isinf(child.capability), parent.capability, child.capability)
+        child.real_capability = np.minimum(free + child.guarantee, child.capability)
+        _limit_children(child)

@@ -1,0 +1,220 @@
+"""capacity: quotas of queues. A queue uses what is idle up to its capability, and gives back what it does not deserve.
+
+accounts.py keeps the books, reclaim.py says who must give back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.resources import CPU, EPSILON, MEMORY, PODS, FloatVector, exceeding
+from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.plugin import EvictionContext, Plugin, SortKey, Vote
+from volcano.scheduler.framework.reasons import Reason, Stage
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.plugins.capacity.accounts import Account, open_accounts
+from volcano.scheduler.plugins.capacity.reclaim import GangVictims, Victims
+from volcano.scheduler.plugins.reservations import minimum, without_gated
+
+
+class Arguments(msgspec.Struct, frozen=True):
+    ancestor_level: int = msgspec.field(default=0, name="ancestorReclaimLevel")
+    """How many levels above the queue itself take part in reclaim."""
+    dynamic_resources: bool = msgspec.field(default=True, name="capacity.DynamicResourceAllocationEnable")
+    consumable_capacity: bool = msgspec.field(default=True, name="capacity.DRAConsumableCapacityEnable")
+
+
+class Capacity(Plugin):
+    name = "capacity"
+    Arguments = Arguments
+
+    def open(self, session: Session) -> None:
+        self.hierarchical = bool(self.switches.get("enableHierarchy"))
+        self.level = max(self.arguments.ancestor_level, 0) if self.hierarchical else 0
+        if self.arguments.ancestor_level < 0:
+            session.warn(f"capacity: ancestorReclaimLevel {self.arguments.ancestor_level} is below 0, 0 is used")
+        self.accounts = open_accounts(session, hierarchical=self.hierarchical)
+        for account in self.accounts.values():
+            if account.problem:
+                session.warn(f"capacity: {account.problem}")
+            self._report(account)
+
+    def close(self) -> None:
+        for name, account in self.accounts.items():
+            self.session.gauge("queue_overused", float(account.share > 1), name)
+
+    # Order
+
+    def queue_order(self, queue: Queue) -> SortKey:
+        account = self.accounts[queue.name]
+        if self.hierarchical:
+            return (-queue.priority, not account.is_leaf)
+        return (-queue.priority, *_rank(account))
+
+    def queue_compare(self, left: Queue, right: Queue) -> int:
+        """In a tree: the branches just below the last common ancestor are compared."""
+        if not self.hierarchical:
+            return 0
+        branches = _branches(self.accounts[left.name], self.accounts[right.name])
+        ranks = [_rank(branch) for branch in branches]
+        return (ranks[0] > ranks[1]) - (ranks[0] < ranks[1])
+
+    def victim_queue_compare(self, left: Queue, right: Queue, claimant: Queue) -> int:
+        """In a tree: nearer relatives of the claimant give first."""
+        if not self.hierarchical:
+            return 0
+        mine = self.accounts[claimant.name]
+        return _common(self.accounts[right.name], mine) - _common(self.accounts[left.name], mine)
+
+    # Admission
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason:
+        account = self.accounts[job.queue_name]
+        refusal = self._refusal(account)
+        if refusal is not None:
+            return refusal
+        if job.min_resources is None:
+            return Vote.PERMIT
+        wanted = minimum(self.session, job)
+        for one in account.chain:
+            used = wanted + one.allocated + one.inqueue - one.elastic
+            short = exceeding(wanted, used, one.real_capability)
+            if short:
+                return self._quota_reason(job, one, short, used)
+        return Vote.PERMIT
+
+    def job_enqueued(self, job: Job) -> None:
+        if job.min_resources is not None:
+            amount = without_gated(job, minimum(self.session, job))
+            for one in self.accounts[job.queue_name].chain:
+                one.inqueue += amount
+
+    # Quota
+
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        return self.allowance(queue, task, 1) > 0
+
+    def allowance(self, queue: Queue, task: Task, wanted: int) -> int:
+        account = self.accounts[queue.name]
+        if self._refusal(account) is not None:
+            return 0
+        limited = [dimension for dimension in task.profile.wanted if dimension != PODS]
+        request = task.profile.request[limited]
+        for one in account.chain:
+            free = one.real_capability[limited] - one.allocated[limited]
+            if limited and (free < request * wanted).any():
+                wanted = int(np.floor(free / request).min())
+            if wanted <= 0:
+                return 0
+        return wanted
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+        """It may take from others while it stays within its limit, and within its share in something it asks for."""
+        account = self.accounts[queue.name]
+        if self._refusal(account) is not None:
+            return False
+        request = np.sum([task.profile.request for task in tasks], axis=0)
+        if exceeding(request, account.allocated + request, account.real_capability):
+            return False
+        levels = [account, *account.chain[1 : 1 + self.level]]
+        return any(_within_share(one, request) for one in levels if one is account or one is not account.chain[-1])
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Sequence[Task]:
+        return Victims(self, claimant).choose(candidates)
+
+    def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Sequence[Task]:
+        if context.kind == "gangpreempt":
+            return candidates
+        return GangVictims(self).choose(candidates)
+
+    # Events
+
+    def allocated(self, tasks: Sequence[Task]) -> None:
+        self._book(tasks, 1)
+
+    def deallocated(self, tasks: Sequence[Task]) -> None:
+        self._book(tasks, -1)
+
+    # Inside
+
+    def account_of(self, task: Task) -> Account | None:
+        job = self.session.jobs.get(task.job.key) if task.job else None
+        return self.accounts.get(job.queue_name) if job is not None else None
+
+    def _book(self, tasks: Sequence[Task], sign: int) -> None:
+        account = self.account_of(tasks[0])
+        if account is None:
+            return
+        amount = tasks[0].profile.request * (sign * len(tasks))
+        for one in account.chain:
+            one.allocated += amount
+            one.update_share()
+
+    def _refusal(self, account: Account) -> Reason | None:
+        """Why the queue takes nothing at all."""
+        queue = account.queue
+        if account.problem:
+            return Reason(Stage.QUEUE, "QueueMisplaced", blocker=queue.name, message=account.problem)
+        if not queue.is_open:
+            text = (
+                f"queue {queue.name!r} is {queue.state or 'not open'}: open it or submit to another queue (spec.queue)"
+            )
+            return Reason(Stage.QUEUE, "QueueNotOpen", blocker=queue.name, message=text)
+        return None
+
+    def _quota_reason(self, job: Job, account: Account, short: list[int], used: FloatVector) -> Reason:
+        names = " ".join(self.session.cluster.dimensions.names[dimension] for dimension in short)
+        text = f"queue resource quota insufficient: insufficient {names}"
+        self.session.tell_pod_group(job, "Unschedulable", text)
+        limit = float(account.real_capability[short[0]])
+        return Reason(
+            Stage.ENQUEUE, "QueueQuotaExceeded", float(used[short[0]]), limit, blocker=account.queue.name, message=text
+        )
+
+    def _report(self, account: Account) -> None:
+        session, name = self.session, account.queue.name
+        session.gauge("queue_share", account.share, name)
+        for family, amounts in (
+            ("allocated", account.allocated),
+            ("request", account.request),
+            ("deserved", account.deserved),
+            ("inqueue", account.inqueue),
+            ("capacity", account.capability),
+            ("real_capacity", account.real_capability),
+        ):
+            session.gauge(f"queue_{family}_milli_cpu", float(amounts[CPU]), name)
+            session.gauge(f"queue_{family}_memory_bytes", float(amounts[MEMORY]), name)
+
+
+def _rank(account: Account) -> tuple[float, bool]:
+    return (account.share, not account.has_deserved)
+
+
+def _within_share(account: Account, request: FloatVector) -> bool:
+    used = account.allocated + request
+    asked = request > 0
+    asked[PODS] = False
+    asked &= (used >= EPSILON) | (account.deserved >= EPSILON)
+    return bool((used[asked] < account.deserved[asked] + EPSILON).any())
+
+
+def _common(left: Account, right: Account) -> int:
+    """How many ancestors, from the root down, two queues have in common (themselves included)."""
+    depth = 0
+    for one, other in zip(reversed(left.chain), reversed(right.chain), strict=False):
+        if one is not other:
+            break
+        depth += 1
+    return depth
+
+
+def _branches(left: Account, right: Account) -> tuple[Account, Account]:
+    """The two ancestors (or the queues themselves) just below the last common one."""
+    depth = _common(left, right)
+    lefts, rights = left.chain[::-1], right.chain[::-1]
+    return lefts[min(depth, len(lefts) - 1)], rights[min(depth, len(rights) - 1)]
