@@ -12,7 +12,6 @@ tiers:
   - name: gang
     enableJobStarving: false
   - name: priority
-- plugins:
   - name: capacity
 """
 TREE = FLAT.replace("name: capacity", "name: capacity\n    enableHierarchy: true")
