@@ -42,7 +42,7 @@ async def test_names_are_generated_from_a_base() -> None:
         (
             {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}},
             422,
-            "spec.containers[0].image: Required",
+            "containers[0].image: Required",
         ),
         ({"metadata": {"name": "a"}, "spec": {"containers": "c"}}, 400, "spec.containers"),
         ({**pod("a"), "kind": "Node"}, 400, "kind 'Node'"),

@@ -151,7 +151,7 @@ class ApiServer:
             code = response.status
         except PatchError as error:
             code = error.status
-            raise
+            return _failure(error, call.warning_headers())
         finally:
             self._monitor.count(verb, resource.plural, code, started)
         return response
@@ -275,8 +275,8 @@ def _verb(request: Request, target: Target) -> str:
     return {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method, method.lower())
 
 
-def _failure(error: PatchError) -> Response:
-    headers = {}
+def _failure(error: PatchError, warnings: dict[str, str] | None = None) -> Response:
+    headers = dict(warnings or {})
     if error.status == 429:
         headers["retry-after"] = str(getattr(error, "details", {}).get("retryAfterSeconds", 1))
     return respond(error.status, msgspec.json.encode(status.status_document(error)), headers)

@@ -128,11 +128,14 @@ def _open(path: str) -> sqlite3.Connection:
                 "start with another --data-dir, or use the version that wrote it"
             )
         database.execute("BEGIN EXCLUSIVE")  # takes the lock that a second server must not get
-        database.execute(
-            "CREATE TABLE IF NOT EXISTS objects (row INTEGER PRIMARY KEY, collection TEXT NOT NULL, key TEXT NOT NULL,"
-            " revision INTEGER NOT NULL, body BLOB)"
-        )
-        database.execute(f"PRAGMA user_version = {_FORMAT}")
+        if found == 0:
+            if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise StorageUnavailable(f"database {path} belongs to another program: choose another --data-dir")
+            database.execute(
+                "CREATE TABLE objects (row INTEGER PRIMARY KEY, collection TEXT NOT NULL, key TEXT NOT NULL,"
+                " revision INTEGER NOT NULL, body BLOB)"
+            )
+            database.execute(f"PRAGMA user_version = {_FORMAT}")
         database.execute("COMMIT")
     except sqlite3.OperationalError as error:
         if "locked" in str(error):

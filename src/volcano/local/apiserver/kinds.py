@@ -55,8 +55,10 @@ class Kinds:
         return [status.cause(error.path, error.body, error.reason) for error in found]
 
     def check_types(self, call: Call, document: JsonObject) -> None:
-        """Refuse a built-in object that Kubernetes' own decoder could not read."""
+        """Refuse a built-in object that Kubernetes' own decoder could not read, or that lacks what it must have."""
         causes = self.check(call.resource, document)
+        if causes and not any(cause["reason"] == "FieldValueTypeInvalid" for cause in causes):
+            raise status.invalid(call.resource, document["metadata"].get("name") or "", causes)
         if causes:
             kind, first = call.resource.kind, causes[0]
             raise status.StatusError(

@@ -75,6 +75,7 @@ def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
 
 
 async def _serve(options: argparse.Namespace) -> None:
+    stop = _stop_signal()
     data: Path = options.data_dir
     store = Store.open(str(data / "state.db"))
     hosts = _hosts(options)
@@ -100,7 +101,7 @@ async def _serve(options: argparse.Namespace) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 100)
-    await _until_told()
+    await stop.wait()
     api.stop_watches()
     await asyncio.gather(server.close(), socket.close())
     await api.close()
@@ -144,9 +145,9 @@ def _url_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-async def _until_told() -> None:
+def _stop_signal() -> asyncio.Event:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await stop.wait()
+    return stop
