@@ -16,6 +16,8 @@ from volcano.api.resources import (
     DEPLOYMENTS,
     NAMESPACES,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     PODS,
     REPLICA_SETS,
     SERVICE_ACCOUNTS,
@@ -220,5 +222,25 @@ def test_a_cordoned_node_is_tainted() -> None:
             return [taint["key"] for taint in node["spec"].get("taints") or []] == ["node.kubernetes.io/unschedulable"]
 
         await until(tainted)
+
+    in_world(story)
+
+
+def test_a_claim_is_bound_and_its_volume_goes_with_it() -> None:
+    async def story(place: World) -> None:
+        resources = {"requests": {"storage": "1Gi"}}
+        await place.create(PERSISTENT_VOLUME_CLAIMS, "data", {"accessModes": ["ReadWriteOnce"], "resources": resources})
+
+        async def bound() -> bool:
+            return (await place.status(PERSISTENT_VOLUME_CLAIMS, "data")).get("phase") == "Bound"
+
+        await until(bound)
+        assert len(await place.names(PERSISTENT_VOLUMES, None)) == 1
+        await place.client.delete(PERSISTENT_VOLUME_CLAIMS, "data", "default")
+
+        async def gone() -> bool:
+            return not await place.names(PERSISTENT_VOLUMES, None)
+
+        await until(gone)
 
     in_world(story)

@@ -10,13 +10,13 @@ import pytest
 
 from tests.local.node.pods import facts, pod
 from volcano.local.node.files import write_files
-from volcano.local.node.sources import PlanError, Sources, Token, references
+from volcano.local.node.sources import ClaimVolume, PlanError, Sources, Token, references
 from volcano.local.node.volumes import Claim, EmptyFolder, File, Files, HostPath, contents
 
 SOURCES = Sources(
     config_maps={"hosts": {"data": {"worker.host": "a\nb", "ps.host": "c"}, "binaryData": {"raw": "AAE="}}},
     secrets={"ssh": {"data": {"id_rsa": base64.b64encode(b"key").decode()}}},
-    claims={"data": "/srv/data"},
+    claims={"data": ClaimVolume("pv", "/srv/data")},
     tokens={Token("default", "", 3600): "token"},
 )
 
@@ -29,7 +29,7 @@ def content(**volume: Any) -> Any:
 def test_kinds_of_volumes() -> None:
     assert content(emptyDir={}) == EmptyFolder()
     assert content(hostPath={"path": "/tmp"}) == HostPath("/tmp", "")
-    assert content(persistentVolumeClaim={"claimName": "data"}) == Claim("default", "data", "/srv/data")
+    assert content(persistentVolumeClaim={"claimName": "data"}) == Claim("default", ClaimVolume("pv", "/srv/data"))
     assert content(configMap={"name": "hosts"}) == Files(
         {"worker.host": File(b"a\nb"), "ps.host": File(b"c"), "raw": File(b"\0\1")}
     )

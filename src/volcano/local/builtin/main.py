@@ -19,6 +19,7 @@ from volcano.kube.client import Client
 from volcano.kube.informer import Informer
 from volcano.kube.transport import HttpTransport
 from volcano.local.builtin.batchjobs import BatchJobController
+from volcano.local.builtin.claims import ClaimController
 from volcano.local.builtin.collector import GarbageCollector
 from volcano.local.builtin.controller import Controller
 from volcano.local.builtin.deployments import DeploymentController
@@ -44,6 +45,7 @@ async def run(client: Client, *, authority: str = "", ready: asyncio.Event | Non
         DeploymentController(client, world),
         BatchJobController(client, world),
         NodeController(client, world),
+        ClaimController(client, world),
         GarbageCollector(client, world, kinds),
     ]
     for controller in controllers:

@@ -202,8 +202,11 @@ class NodeAgent:
         found = await fetch(self._client, pod, sources.references(pod))
         machine = plan.Machine(self._layout, self._base_environment, not self.runtime.isolation_fault)
         made = plan.make_plan(pod, facts, found, machine, now)
-        self._hosts.add(facts)
-        await self.runtime.launch(made, volumes.contents(pod, facts, found))
+        try:
+            self._hosts.add(facts)
+            await self.runtime.launch(made, volumes.contents(pod, facts, found))
+        except OSError as error:
+            raise PlanError("CreateContainerError", f"this node cannot start the pod: {error}") from error
 
     def _facts(self, pod: JsonObject) -> PodFacts:
         uid = pod["metadata"]["uid"]

@@ -15,7 +15,7 @@ from volcano.api.resource import Resource
 from volcano.api.resources import CONFIGMAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS, SERVICE_ACCOUNTS
 from volcano.kube.client import Client
 from volcano.kube.errors import MethodNotAllowed, NotFound
-from volcano.local.node.sources import References, Sources, Token
+from volcano.local.node.sources import ClaimVolume, References, Sources, Token
 
 
 async def fetch(client: Client, pod: JsonObject, wanted: References) -> Sources:
@@ -41,16 +41,17 @@ async def _objects(
     return found
 
 
-async def _claims(client: Client, namespace: str, names: Iterable[str]) -> dict[str, str]:
-    """The host path of each claim's volume; "" where the volume names none."""
+async def _claims(client: Client, namespace: str, names: Iterable[str]) -> dict[str, ClaimVolume]:
+    """The volume of each claim that exists; one without a volume gets a folder under its own name."""
     found = {}
     for name in names:
         claim = await _get(client, PERSISTENT_VOLUME_CLAIMS.untyped, name, namespace)
         if claim is None:
             continue
-        volume = await _get(client, PERSISTENT_VOLUMES.untyped, (claim.get("spec") or {}).get("volumeName") or "", None)
-        spec = (volume or {}).get("spec") or {}
-        found[name] = str((spec.get("hostPath") or spec.get("local") or {}).get("path") or "")
+        volume_name = (claim.get("spec") or {}).get("volumeName") or ""
+        spec = (await _get(client, PERSISTENT_VOLUMES.untyped, volume_name, None) or {}).get("spec") or {}
+        path = str((spec.get("hostPath") or spec.get("local") or {}).get("path") or "")
+        found[name] = ClaimVolume(volume_name or name, path)
     return found
 
 

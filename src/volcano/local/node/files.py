@@ -26,11 +26,13 @@ def prepare(layout: Layout, plan: PodPlan, contents: Mapping[str, Content]) -> N
             pod.volume(name).mkdir(parents=True, exist_ok=True)
             pod.volume(name).chmod(0o777)
         elif isinstance(content, Claim):
-            Path(content.path or layout.claim(content.namespace, content.name)).mkdir(parents=True, exist_ok=True)
+            layout.claim(content).mkdir(parents=True, exist_ok=True)
         else:
             _check_host_path(content)
     for container in (*plan["init"], *plan["containers"]):
         pod.work(container["name"]).mkdir(parents=True, exist_ok=True)
+        if container["user"] is not None and os.geteuid() == 0:
+            os.chown(pod.work(container["name"]), container["user"], -1)
         for mount in container["mounts"]:
             if not Path(mount["source"]).exists():
                 Path(mount["source"]).mkdir(parents=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from volcano.local.node.supervisor import documents
+from volcano.local.node.volumes import Claim
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,10 @@ class Layout:
     def hosts(self, namespace: str) -> Path:
         return self.root / "hosts" / _part(namespace)
 
-    def claim(self, namespace: str, name: str) -> Path:
-        return self.root / "claims" / _part(namespace) / _part(name)
+    def claim(self, claim: Claim) -> Path:
+        if claim.volume.path:
+            return Path(claim.volume.path)
+        return self.root / "claims" / _part(claim.namespace) / _part(claim.volume.name)
 
     def pod(self, uid: str) -> PodLayout:
         return PodLayout(self.pods / _part(uid))

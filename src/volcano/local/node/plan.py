@@ -142,7 +142,7 @@ class _Planner:
         if isinstance(content, volumes.HostPath):
             return content.path
         if isinstance(content, volumes.Claim):
-            return content.path or str(self._machine.layout.claim(content.namespace, content.name))
+            return str(self._machine.layout.claim(content))
         return str(self._pod_layout.volume(name))
 
     def _volume_variables(self) -> dict[str, str]:

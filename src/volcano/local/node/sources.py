@@ -74,15 +74,20 @@ class References:
 
 
 @dataclass(frozen=True)
-class Sources:
-    """The objects found for a pod's references, by name; what is missing was not found.
+class ClaimVolume:
+    """The volume behind a claim: a path of the host, or "" where the node is to provide a folder."""
 
-    A claim is given by the host path of its volume, "" when the node is to provide a folder.
-    """
+    name: str
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The objects found for a pod's references, by name; what is missing was not found."""
 
     config_maps: Mapping[str, JsonObject] = field(default_factory=dict)
     secrets: Mapping[str, JsonObject] = field(default_factory=dict)
-    claims: Mapping[str, str] = field(default_factory=dict)
+    claims: Mapping[str, ClaimVolume] = field(default_factory=dict)
     tokens: Mapping[Token, str] = field(default_factory=dict)
 
     def config_map(self, reference: JsonObject, namespace: str) -> dict[str, str]:

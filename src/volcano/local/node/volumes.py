@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from volcano.api.meta import JsonObject
 from volcano.local.node import environment
-from volcano.local.node.sources import PlanError, PodFacts, Sources, claim_of, token_of
+from volcano.local.node.sources import ClaimVolume, PlanError, PodFacts, Sources, claim_of, token_of
 
 DEFAULT_MODE = 0o644
 
@@ -42,11 +42,10 @@ class HostPath:
 
 @dataclass(frozen=True)
 class Claim:
-    """A persistent volume claim: a folder that outlives the pod, at `path` where its volume names one."""
+    """A persistent volume claim: a folder that outlives the pod."""
 
     namespace: str
-    name: str
-    path: str
+    volume: ClaimVolume
 
 
 Content = Files | EmptyFolder | HostPath | Claim
@@ -66,7 +65,7 @@ def _content(pod: JsonObject, volume: JsonObject, facts: PodFacts, sources: Sour
             raise PlanError(
                 "FailedMount", f'persistentvolumeclaim "{claim}" not found in namespace "{facts.namespace}"'
             )
-        return Claim(facts.namespace, claim, sources.claims[claim])
+        return Claim(facts.namespace, sources.claims[claim])
     if volume.get("projected") is not None:
         return Files(_projected(volume["projected"], facts, sources))
     for kind, read in _FILE_READERS.items():

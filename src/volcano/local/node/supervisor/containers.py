@@ -86,6 +86,7 @@ def _become(
         _limit(container)
         if plan["isolate"]:
             isolation.enter(kernel, plan["hostname"], container["mounts"], container["folder"], scratch)
+        os.chdir(container["folder"])
         _drop_rights(container)
         kernel.die_with_parent(signal.SIGKILL)  # changing the user clears it
         _default_signals()
@@ -128,7 +129,6 @@ def _default_signals() -> None:
 
 
 def _exec(container: ContainerPlan) -> None:
-    os.chdir(container["folder"])
     argv, env = container["argv"], container["env"]
     if "/" in argv[0]:
         os.execve(argv[0], argv, env)

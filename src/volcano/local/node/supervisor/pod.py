@@ -244,9 +244,11 @@ class PodSupervisor:
         for fd, _ in poller.poll(self._timeout_milliseconds()):
             if fd == self._wake:
                 os.read(self._wake, 4096)
-            elif not streams[fd][1].pump():
-                os.close(fd)
-                self._streams[streams[fd][0]].remove(streams[fd][1])
+                continue
+            name, stream = streams[fd]
+            if not stream.pump():
+                stream.drain()
+                self._streams[name].remove(stream)
 
     def _timeout_milliseconds(self) -> int | None:
         now = time.time()
