@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus import scheduler_worlds as worlds
+from tests.corpus import scheduler_deviations as deviations, scheduler_worlds as worlds
 from tests.corpus.loader import Record, cases, parameters
 from tests.corpus.scheduler_calls import ADAPTERS, ROUNDED_TOLERANCE, SCORE_TOLERANCE
 
@@ -23,7 +23,12 @@ def test_outcome(record: Record) -> None:
     if not record["expressible"]:
         pytest.skip(f"{_family(record)}: the record is not the whole story")
 
-    assert worlds.differences(record, worlds.run(record)) == []
+    differences = worlds.differences(record, worlds.run(record))
+    deviation = deviations.reason(record)
+    if differences and deviation:
+        pytest.xfail(deviation)
+
+    assert differences == []
 
 
 def _family(record: Record) -> str:
