@@ -102,12 +102,14 @@ class Census:
         cluster.nodes.on_grow(self._grow)
 
     def begin(self) -> None:
-        """A session opens: catch up with nodes that changed, forget what nobody asks for any more."""
+        """A session opens: labels of nodes may have changed; forget what nobody asks for any more."""
         self._session += 1
-        nodes = self._nodes
-        if nodes.object_changes.cursor != self._cursor:
-            self._repair(nodes.object_changes.since(self._cursor))
-            self._cursor = nodes.object_changes.cursor
+        cursor = self._nodes.object_changes.cursor
+        if cursor != self._cursor:
+            self._cursor = cursor
+            for kind in self._kinds.values():
+                kind.domains.clear()
+                kind.version += 1
         stale = [key for key, kind in self._kinds.items() if kind.used + SESSIONS_KEPT < self._session]
         if stale:
             for key in stale:
@@ -170,23 +172,6 @@ class Census:
                 if weight:
                     index = np.fromiter(rows, dtype=np.intp, count=len(rows))
                     kind.column[index] += weight * np.fromiter(rows.values(), dtype=np.int64, count=len(rows))
-
-    def _repair(self, changed: Index | None) -> None:
-        """Nodes changed their labels, came or went. A node that went took its pods with it without a word."""
-        gone = set(range(self._nodes.capacity) if changed is None else changed.tolist())
-        vacated = False
-        for row in gone:
-            if self._nodes.tasks[row]:
-                continue
-            for placed in self._placed:
-                for rows in placed.values():
-                    vacated |= rows.pop(row, None) is not None
-        for kind in self._kinds.values():
-            kind.domains.clear()
-            kind.version += 1
-            if vacated:
-                kind.column[:] = 0
-                self._fill(kind)
 
     def _grow(self, capacity: int) -> None:
         for kind in self._kinds.values():

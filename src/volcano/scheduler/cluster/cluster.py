@@ -280,7 +280,9 @@ class Cluster:
 
     def strand(self, node_name: str) -> None:
         """A node has vanished; its tasks are kept aside, should it come back."""
+        row = np.array([self.nodes.row_of[node_name]], dtype=np.intp)
         for task in self.nodes.remove(node_name).values():
+            self._tell_moved(row, np.array([-1], dtype=np.int64), task.profile, task.status)
             task.node = NO_NODE
             self.stranded[node_name][task.uid] = task
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,7 +53,7 @@ class ChangeLog:
             return _NO_ROWS
         if start == len(self._rows) - 1:
             return np.array(self._rows[-1:], dtype=np.intp)
-        return np.unique(np.array(self._rows[start:], dtype=np.intp))
+        return np.array(sorted(set(self._rows[start:])), dtype=np.intp)
 
     def trim(self) -> None:
         surplus = len(self._rows) - self._keep
@@ -71,6 +72,7 @@ class LabelColumns:
         self._nodes = nodes
         self._columns: dict[str, NDArray[np.int32]] = {}
         self._codes: dict[str, dict[str, int]] = {}
+        self._unique: dict[str, bool] = {}
 
     def column(self, key: str) -> NDArray[np.int32]:
         """The value's code per row of the whole table, -1 where the label is absent."""
@@ -93,7 +95,17 @@ class LabelColumns:
         self.column(key)
         return list(self._codes[key])
 
+    def is_unique(self, key: str) -> bool:
+        """Whether no two nodes share a value of this label."""
+        unique = self._unique.get(key)
+        if unique is None:
+            column = self.column(key)
+            present = column[column >= 0]
+            unique = self._unique[key] = len(np.unique(present)) == len(present)
+        return unique
+
     def refresh(self, row: int, node: Node | None) -> None:
+        self._unique.clear()
         for key, column in self._columns.items():
             column[row] = -1
             if node is not None:
@@ -210,6 +222,8 @@ class NodeTable:
         return total
 
     def _taint_code(self, taints: tuple[Taint, ...]) -> int:
+        if any(taint.time_added for taint in taints):  # when it was added decides nothing, and differs on every node
+            taints = tuple(msgspec.structs.replace(taint, time_added=None) for taint in taints)
         code = self._taint_codes.get(taints)
         if code is None:
             code = self._taint_codes[taints] = len(self.taint_sets)

@@ -1,0 +1,248 @@
+"""proportion: each queue deserves its weighted share of the cluster, as far as it asks for it.
+
+Decides which queue is served next, whether it may take more, which jobs may wait for room, and from whom to take back.
+Neighbours: water.py (the shares), reservations.py (what admitted jobs still claim).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.resources import (
+    CPU,
+    EPSILON,
+    MEMORY,
+    PODS,
+    FloatVector,
+    Vector,
+    exceeding,
+    less_equal,
+    shares,
+)
+from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
+from volcano.scheduler.framework.reasons import Reason, Stage
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.plugins.proportion import water
+from volcano.scheduler.plugins.reservations import claim, minimum, without_gated
+
+
+class Account:
+    """What one queue has, may have, and is promised. `allocated` follows every placement of the session."""
+
+    __slots__ = ("allocated", "ceiling", "deserved", "guarantee", "limit", "request", "share")
+
+    def __init__(self, queue: Queue, guarantee: FloatVector, ceiling: FloatVector) -> None:
+        self.allocated: Vector = queue.allocated.copy()
+        self.request: Vector = queue.allocated + queue.pending
+        self.guarantee = guarantee
+        self.ceiling = ceiling
+        """The most it can ever get: its capability, and the cluster less what others are guaranteed."""
+        self.deserved: FloatVector = np.zeros_like(guarantee)
+        self.limit: Vector = queue.allocated * 0
+        """What is deserved, in whole units."""
+        self.share: float | None = None
+        """How much of what it deserves it has; None: to be computed."""
+
+    def settle(self, deserved: FloatVector) -> None:
+        self.deserved = deserved
+        self.limit = np.floor(deserved).astype(np.int64)
+
+    def current_share(self) -> float:
+        if self.share is None:
+            counted = self.deserved >= EPSILON
+            parts = shares(self.allocated[counted], self.deserved[counted])
+            self.share = float(parts.max()) if len(parts) else 0.0
+        return self.share
+
+    def add(self, amount: Vector) -> None:
+        self.allocated += amount
+        self.share = None
+
+    @property
+    def is_overused(self) -> bool:
+        return bool((self.deserved - self.allocated < EPSILON).all())
+
+
+class Proportion(Plugin):
+    name = "proportion"
+
+    def open(self, session: Session) -> None:
+        queues = {name: queue for name, queue in session.queues.items() if queue.jobs}
+        guaranteed = sum(
+            (self._vector(queue.guarantee) for queue in session.queues.values()), np.zeros_like(session.total)
+        )
+        self.accounts: dict[str, Account] = {}
+        for name, queue in queues.items():
+            guarantee = self._vector(queue.guarantee)
+            self.accounts[name] = Account(queue, guarantee, self._ceiling(queue, guarantee, guaranteed))
+        self._fill([queue.weight for queue in queues.values()])
+        self._report_all()
+
+    # Order and quota
+
+    def queue_order(self, queue: Queue) -> SortKey:
+        account = self.accounts.get(queue.name)
+        return (-queue.priority, account.current_share() if account else 0.0)
+
+    def overused(self, queue: Queue) -> bool:
+        overused = self.accounts[queue.name].is_overused
+        self.session.gauge("queue_overused", float(overused), queue.name)
+        return overused
+
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        return self.preemptive(queue, (task,))
+
+    def allowance(self, queue: Queue, task: Task, wanted: int) -> int:
+        if not queue.is_open:
+            return 0
+        account, profile = self.accounts[queue.name], task.profile
+        left = account.limit - account.allocated
+        for dimension in profile.wanted:
+            if dimension != PODS:  # quotas are not about the number of pods
+                wanted = min(wanted, int(left[dimension]) // int(profile.request[dimension]))
+        return max(wanted, 0)
+
+    def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
+        if not queue.is_open:
+            return False
+        account = self.accounts[queue.name]
+        request = sum((task.profile.request for task in tasks), np.zeros_like(account.allocated))
+        return not exceeding(request, account.allocated + request, account.deserved)
+
+    # Admission
+
+    def job_enqueueable(self, job: Job) -> Vote | Reason:
+        queue = job.queue
+        assert queue is not None, f"{job.key} is in the session without a queue"
+        if not queue.is_open:
+            message = f"queue {queue.name!r} is {queue.state or 'not open'}: open it or submit to another queue"
+            return Reason(Stage.ENQUEUE, "QueueNotOpen", blocker=queue.name, message=message)
+        if job.min_resources is None:
+            return Vote.PERMIT
+        account = self.accounts[queue.name]
+        wanted = minimum(self.session, job)
+        claimed = wanted + account.allocated + self._inqueue[queue.name] - self._elastic[queue.name]
+        short = exceeding(wanted, claimed, account.ceiling)
+        if not short:
+            return Vote.PERMIT
+        names = " ".join(self.session.cluster.dimensions.names[dimension] for dimension in short)
+        text = f"queue resource quota insufficient: insufficient {names}"
+        self.session.tell_pod_group(job, "Unschedulable", text)
+        need, have = float(claimed[short[0]]), float(account.ceiling[short[0]])
+        return Reason(Stage.ENQUEUE, "QueueQuotaExceeded", need, have, blocker=queue.name, message=text)
+
+    def job_enqueued(self, job: Job) -> None:
+        if job.min_resources is not None:
+            self._inqueue[job.queue_name] += without_gated(job, minimum(self.session, job))
+
+    @cached_property
+    def _inqueue(self) -> defaultdict[str, Vector]:
+        """What admitted jobs of each queue still claim."""
+        claims: defaultdict[str, Vector] = defaultdict(self.session.cluster.dimensions.zeros)
+        for job in self.session.jobs.values():
+            amount = claim(self.session, job)
+            if amount is not None:
+                claims[job.queue_name] += amount
+        return claims
+
+    @cached_property
+    def _elastic(self) -> defaultdict[str, Vector]:
+        """What jobs of each queue hold beyond their minimum, and could do without."""
+        elastic: defaultdict[str, Vector] = defaultdict(self.session.cluster.dimensions.zeros)
+        for job in self.session.jobs.values():
+            if job.tally.allocated:
+                elastic[job.queue_name] += np.maximum(job.allocated - minimum(self.session, job), 0)
+        return elastic
+
+    # Reclaim
+
+    def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Sequence[Task]:
+        """Tasks of queues that have more than they deserve, as long as they do."""
+        left: dict[str, Vector] = {}
+        victims = []
+        for task in candidates:
+            account = self._account_of(task)
+            if account is None or task.job is None:
+                continue
+            name = task.job.queue_name
+            allocated = left.get(name, account.allocated)
+            if not less_equal(allocated, account.deserved):
+                left[name] = allocated - task.profile.request
+                victims.append(task)
+        return victims
+
+    # Events
+
+    def allocated(self, tasks: Sequence[Task]) -> None:
+        self._move(tasks, 1)
+
+    def deallocated(self, tasks: Sequence[Task]) -> None:
+        self._move(tasks, -1)
+
+    def close(self) -> None:
+        for name in self._moved:
+            account = self.accounts[name]
+            self._report(name, "allocated", account.allocated)
+            self.session.gauge("queue_share", account.current_share(), name)
+
+    # Inside
+
+    def _move(self, tasks: Sequence[Task], sign: int) -> None:
+        account = self._account_of(tasks[0])
+        if account is not None and tasks[0].job is not None:
+            account.add(tasks[0].profile.request * (sign * len(tasks)))
+            self._moved.add(tasks[0].job.queue_name)
+
+    def _account_of(self, task: Task) -> Account | None:
+        return self.accounts.get(task.job.queue_name) if task.job is not None else None
+
+    def _fill(self, weights: list[int]) -> None:
+        accounts = list(self.accounts.values())
+        if not accounts:
+            return
+        deserved = water.fill(
+            self.session.total,
+            weights,
+            np.array([account.request for account in accounts], dtype=np.float64),
+            np.array([account.guarantee for account in accounts]),
+            np.array([account.ceiling for account in accounts]),
+        )
+        for account, amount in zip(accounts, deserved, strict=True):
+            account.settle(amount)
+
+    def _ceiling(self, queue: Queue, guarantee: FloatVector, guaranteed: FloatVector) -> FloatVector:
+        ceiling: FloatVector = np.maximum(self.session.total - guaranteed, 0.0) + guarantee
+        for dimension, amount in queue.capability.items():
+            if amount > 0 or dimension not in (CPU, MEMORY):  # no CPU or memory at all is no limit
+                ceiling[dimension] = min(ceiling[dimension], amount)
+        return ceiling
+
+    def _vector(self, amounts: dict[int, int]) -> FloatVector:
+        return self.session.cluster.dimensions.from_amounts(amounts).astype(np.float64)
+
+    def _report_all(self) -> None:
+        self._moved: set[str] = set()
+        session = self.session
+        for name, queue in session.queues.items():
+            account = self.accounts.get(name)
+            self._report(name, "allocated", queue.allocated)
+            self._report(name, "request", queue.allocated + queue.pending)
+            if account is not None:
+                self._report(name, "deserved", account.deserved)
+                session.gauge("queue_share", account.current_share(), name)
+                session.gauge("queue_weight", queue.weight, name)
+
+    def _report(self, queue: str, family: str, amounts: Vector | FloatVector) -> None:
+        session = self.session
+        session.gauge(f"queue_{family}_milli_cpu", float(amounts[CPU]), queue)
+        session.gauge(f"queue_{family}_memory_bytes", float(amounts[MEMORY]), queue)
+        for dimension, name in enumerate(session.cluster.dimensions.names):
+            if dimension not in (CPU, MEMORY) and amounts[dimension]:
+                session.gauge(f"queue_{family}_scalar_resources", float(amounts[dimension]), queue, name)
