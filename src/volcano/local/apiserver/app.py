@@ -167,7 +167,7 @@ class ApiServer:
 
     async def _on_collection(self, call: Call, target: Target) -> Response:
         method, resource = call.request.method, call.resource
-        if method in ("GET", "HEAD"):
+        if method in ("GET", "HEAD") and resource.stored:
             if target.watch or call.request.param("watch") in ("true", "1"):
                 return await self._reads.watch(resource, call.namespace, call.request)
             return await self._reads.list(resource, call.namespace, call.request)
@@ -189,6 +189,8 @@ class ApiServer:
         method, resource = call.request.method, call.resource
         if resource.namespaced and call.namespace is None:
             raise status.no_such_path()
+        if not resource.stored:
+            raise status.method_not_allowed()
         if call.subresource:
             if resource.subresource(call.subresource) is None:
                 raise status.no_such_subresource(resource, call.subresource)

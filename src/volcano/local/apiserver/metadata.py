@@ -109,11 +109,30 @@ def label_causes(labels: JsonObject, field: str) -> list[Cause]:
 
 def immutable_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
     """Metadata that a client tried to change and may not."""
-    return [
+    causes = _late_finalizers(new, old) if old.get("deletionTimestamp") else []
+    return causes + [
         _invalid(f"metadata.{field}", str(new.get(field, "")), "field is immutable")
         for field in ("name", "namespace", "uid", "creationTimestamp")
         if new.get(field) != old.get(field)
     ]
+
+
+def _late_finalizers(new: JsonObject, old: JsonObject) -> list[Cause]:
+    added = [name for name in new.get("finalizers") or () if name not in (old.get("finalizers") or ())]
+    if not added:
+        return []
+    names = ", ".join(f'"{name}"' for name in added)
+    text = (
+        "Forbidden: no new finalizers can be added if the object is being deleted, "
+        f"found new finalizers []string{{{names}}}"
+    )
+    return [cause("metadata.finalizers", text, "FieldValueForbidden")]
+
+
+def drop_system_fields(meta: JsonObject) -> None:
+    """A new object starts without what only the server sets."""
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"):
+        meta.pop(field, None)
 
 
 def restore_system_fields(new: JsonObject, old: JsonObject) -> None:

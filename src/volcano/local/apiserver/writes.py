@@ -64,6 +64,7 @@ class Writes:
         document = bodies.read_document(call.request)
         document["metadata"].pop("managedFields", None)  # of the object that this one was copied from
         _check_identity(call, document)
+        document["metadata"].pop("managedFields", None)
         document = self._read(call, document, written_json(call))
         return self._answer(call, 201, await self.create_document(call, document))
 
@@ -103,6 +104,7 @@ class Writes:
 
     def _identify(self, document: JsonObject) -> None:
         meta = document["metadata"]
+        metadata.drop_system_fields(meta)
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = self.clock.timestamp()
 
