@@ -15,7 +15,7 @@ from volcano.api import keys
 from volcano.api.batch import Job, TaskSpec
 from volcano.controllers.job.plugins import builtin_factories, builtin_plugins
 from volcano.controllers.job.plugins.hcclrank import first_value
-from volcano.controllers.job.plugins.interface import JobPlugin, marker
+from volcano.controllers.job.plugins.interface import JobPlugin, PluginError, marker
 from volcano.controllers.job.plugins.pytorch import PyTorch
 from volcano.controllers.job.plugins.ssh import Ssh, client_config
 from volcano.controllers.job.pods import Draft, base
@@ -126,7 +126,7 @@ def test_unit(record: Record) -> None:
 def refusal(record: Record) -> AbstractContextManager[Any]:
     """What the recorded call failed with, ours must fail with as well."""
     error = record["output"].get("error")
-    return pytest.raises(LookupError, match=re.escape(error)) if error else nullcontext()
+    return pytest.raises(PluginError, match=re.escape(error)) if error else nullcontext()
 
 
 def plugins_of(record: Record, job: Job) -> list[JobPlugin]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from volcano.api.meta import whole_seconds
 from volcano.api.resources import Resource
+from volcano.http.lifetime import keep_collector_settled
 from volcano.http.metrics import Registry
 from volcano.kube.client import Client
 from volcano.kube.errors import ApiError, InternalError, ServiceUnavailable, Timeout, TooManyRequests
@@ -192,6 +193,7 @@ class Runtime:
                 group.create_task(task)
             group.create_task(self.context.recorder.run())
             await self.context.informers.synced()
+            group.create_task(keep_collector_settled())
             log.info("reconciling: %s", ", ".join(controller.name for controller in self.controllers))
             self._started = True
             for controller in self.controllers:

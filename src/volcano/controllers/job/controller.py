@@ -23,7 +23,9 @@ from volcano.controllers.job.metrics import JobMetrics
 from volcano.controllers.job.perform import PODGROUP_PATIENCE_SECONDS, Performer
 from volcano.controllers.job.plan import Delayed, Note, Plan
 from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
+from volcano.controllers.job.plugins.interface import PluginError
 from volcano.controllers.job.pods import group_name
+from volcano.controllers.job.sync import QueueMissing
 from volcano.controllers.job.vocabulary import Action
 from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
 from volcano.controllers.runtime import Context
@@ -153,7 +155,14 @@ class JobController:
         podgroup = self._podgroup(job, ledger)
         facts = self._facts(job)
         members = self._pods.of(job.metadata.uid)
-        plan = machine.act(job, members, podgroup, order, self._context.now(), facts)
+        try:
+            plan = machine.act(job, members, podgroup, order, self._context.now(), facts)
+        except PluginError as error:
+            self._performer.note(job, "Warning", "PluginError", f"Execute plugin when job add failed, err: {error}")
+            raise
+        except QueueMissing as error:
+            self._performer.note(job, "Warning", "PodGroupError", f"Failed to create PodGroup, err: {error}")
+            raise
         if plan.waits_for_podgroup and podgroup is None:
             self.queue.add_after(key, PODGROUP_PATIENCE_SECONDS)
         self._hold_back_counts(key, ledger, job, plan)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from volcano.controllers.job.plan import Reference
-from volcano.controllers.job.plugins.interface import JobPlugin
+from volcano.controllers.job.plugins.interface import JobPlugin, PluginError
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Factory = Callable[[Sequence[str]], JobPlugin]
 
 
-class UnknownPlugin(LookupError):
+class UnknownPlugin(PluginError):
     """A job asks for a plugin that nobody ships."""
 
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 MARKER_PREFIX = "plugin-"
 
 
+class PluginError(ValueError):
+    """A plugin cannot do for this job what it is there for; the message says why."""
+
+
 class JobPlugin:
     """Base of all job plugins. `arguments` are the strings a user wrote under `spec.plugins.<name>`."""
 

@@ -10,7 +10,7 @@ from volcano.api.meta import JsonObject
 from volcano.controllers.job.plan import Attachment, Reference
 from volcano.controllers.job.plugins.flags import Flags
 from volcano.controllers.job.plugins.hosts import host, task_by_name
-from volcano.controllers.job.plugins.interface import JobPlugin
+from volcano.controllers.job.plugins.interface import JobPlugin, PluginError
 from volcano.controllers.job.plugins.ports import expose
 from volcano.controllers.owners import controller_reference
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from volcano.controllers.job.pods import Draft
 
 
-class HeadMissing(ValueError):
+class HeadMissing(PluginError):
     """A Ray job without its head task."""
 
 
