@@ -71,10 +71,11 @@ def _detached(log: Path, start: Any) -> None:
     if os.fork():
         os.close(writer)
         with os.fdopen(reader) as pipe:
-            answer = pipe.read()
-        if answer != "ready":
-            raise fail(answer or f"the cluster ended before it was ready: see {log}")
-        return
+            answer = pipe.readline()  # not up to the end: the daemons hold the other side open too
+            if answer == "ready\n":
+                return
+            answer += pipe.read()
+        raise fail(answer.strip() or f"the cluster ended before it was ready: see {log}")
     os.close(reader)
     os.setsid()
     status = 1
@@ -83,7 +84,7 @@ def _detached(log: Path, start: Any) -> None:
         null = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((null, 0), (descriptor, 1), (descriptor, 2)):
             os.dup2(source, target)
-        start(lambda: _tell(writer, "ready"))
+        start(lambda: _tell(writer, "ready\n"))
         status = 0
     except Exception as error:  # noqa: BLE001 - the parent process shows it
         _tell(writer, str(error))
