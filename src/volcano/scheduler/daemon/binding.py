@@ -62,6 +62,10 @@ class Outbox:
         for decision in decisions:
             self._queue.put_nowait(decision)
 
+    def forget(self, uid: str) -> None:
+        """The pod has gone."""
+        self._failures.pop(uid, None)
+
     async def run(self) -> None:
         """Carry out what is sent until cancelled."""
         async with asyncio.TaskGroup() as group:

@@ -28,16 +28,29 @@ Item = tuple[str, str, Any]
 CALL: Final = "CALL"
 
 
+def _nobody(_event: str, _plural: str, _source: Any) -> None:
+    """Observes nothing."""
+
+
 class Feed:
     """`changed` is set when something waits; `apply` empties the inbox into the cluster (engine thread)."""
 
-    def __init__(self, client: Client, ingest: Ingest, *, priority_classes: bool = True) -> None:
+    def __init__(
+        self,
+        client: Client,
+        ingest: Ingest,
+        *,
+        priority_classes: bool = True,
+        observer: Callable[[str, str, Any], None] = _nobody,
+    ) -> None:
+        """`observer` is told about every event as it arrives, on the event loop."""
         self.changed = asyncio.Event()
         self.informers: dict[str, Informer[Any]] = {}
         self._client = client
         self._ingest = ingest
         self._inbox: list[Item] = []
         self._first = True
+        self._observer = observer
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._essential = [*ALWAYS, *([api.PRIORITY_CLASSES] if priority_classes else [])]
 
@@ -95,10 +108,14 @@ class Feed:
         return informer.store if informer is not None else {}
 
     def _callbacks(self, plural: str) -> Callbacks[Any]:
+        def take(event: str, source: Any) -> None:
+            self.put(event, plural, source)
+            self._observer(event, plural, source)
+
         return Callbacks(
-            add=lambda new: self.put(ADDED, plural, new),
-            update=lambda _old, new: self.put(MODIFIED, plural, new),
-            delete=lambda old: self.put(DELETED, plural, old),
+            add=lambda new: take(ADDED, new),
+            update=lambda _old, new: take(MODIFIED, new),
+            delete=lambda old: take(DELETED, old),
         )
 
 

@@ -109,10 +109,11 @@ class Metrics:
     def watched(self, pod: Pod) -> None:
         self._since_creation("Watched", pod)
 
-    def job_gone(self, name: str) -> None:
+    def job_gone(self, namespace: str, name: str) -> None:
         """Drop the series of a job that exists no more."""
         self.retries.remove(name)
         self._gauges["unschedule_task_count"].remove(name)
+        self._gauges["job_share"].remove(namespace, name)
 
     def queue_gone(self, name: str) -> None:
         for family, gauges in self._gauges.items():

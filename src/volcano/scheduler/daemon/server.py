@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from volcano.http.lifetime import settle_collector, until_stopped
 from volcano.kube.client import Client
@@ -17,7 +17,7 @@ from volcano.kube.events import EventRecorder
 from volcano.kube.leader import LeaderElector
 from volcano.scheduler import engine
 from volcano.scheduler.cluster.cluster import Cluster
-from volcano.scheduler.cluster.ingest import Ingest
+from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
 from volcano.scheduler.daemon import queues
 from volcano.scheduler.daemon.binding import Outbox
 from volcano.scheduler.daemon.flags import Flags
@@ -57,7 +57,7 @@ class Scheduler:
         self.cluster = Cluster(flags.default_queue)
         ingest = Ingest(self.cluster, flags.scheduler_name, flags.node_selector)
         self.recorder = EventRecorder(client, flags.component)
-        self.feed = Feed(client, ingest, priority_classes=flags.uses_priority_classes)
+        self.feed = Feed(client, ingest, priority_classes=flags.uses_priority_classes, observer=self._observe)
         self.statuses = StatusWriter(client, self.feed, self.recorder)
         self.outbox = Outbox(
             client,
@@ -180,6 +180,21 @@ class Scheduler:
                 await self.statuses.flush()
         await self.recorder.flush()
         finished.set()
+
+    def _observe(self, event: str, plural: str, source: Any) -> None:
+        """Measure what appears, and forget what goes."""
+        if event == ADDED and plural == "pods" and not source.spec.node_name:
+            self.metrics.watched(source)
+        if event != DELETED:
+            return
+        self.statuses.forget(plural, source.metadata.key)
+        match plural:
+            case "pods":
+                self.outbox.forget(source.metadata.uid)
+            case "podgroups":
+                self.metrics.job_gone(source.metadata.namespace, source.metadata.name)
+            case "queues":
+                self.metrics.queue_gone(source.metadata.name)
 
     def _bind_failed(self, bind: Bind, message: str) -> None:
         self.statuses.pod_failed(PodVerdict(bind.uid, bind.namespace, bind.name, SCHEDULER_ERROR, message))

@@ -48,6 +48,7 @@ class Board:
         """The same once what is leaving has left."""
         self.local: Scores = np.zeros(size, dtype=np.float64)
         """The sum of the score terms that need no normalisation."""
+        self._dimensions = sorted({CPU, MEMORY, *profile.wanted})
         self._normalized: list[_Normalized] | None = None
         self._terms: Sequence[ScoreTerm] | None = None
         self.coupled = session.hooks.any("couples_nodes", profile)
@@ -70,7 +71,8 @@ class Board:
             if more is None:
                 self._fill(None)
                 return
-            changed = np.union1d(changed, more)
+            if len(more):
+                changed = np.union1d(changed, more)
         positions = self.session.positions_of(changed)
         if len(positions):
             self._fill(positions)
@@ -163,7 +165,7 @@ class Board:
         idle_room = np.full(len(rows), PLENTY, dtype=np.int64)
         future_room = idle_room.copy()
         request = self.profile.request
-        for dimension in sorted({CPU, MEMORY, *self.profile.wanted}):
+        for dimension in self._dimensions:
             idle = rows.idle(dimension)
             future = idle + rows.releasing(dimension) - rows.pipelined(dimension)
             amount = int(request[dimension])
@@ -180,7 +182,7 @@ class Board:
         session = self.session
         future = session.nodes.future_idle(rows)
         codes = np.zeros(len(rows), dtype=np.int32)
-        for dimension in sorted({CPU, MEMORY, *self.profile.wanted}):
+        for dimension in self._dimensions:
             short = (codes == FITS) & (future[:, dimension] < self.profile.request[dimension])
             if short.any():
                 text = f"Insufficient {session.cluster.dimensions.names[dimension]}"

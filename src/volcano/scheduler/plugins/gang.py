@@ -98,6 +98,7 @@ class Gang(Plugin):
     def _declare_unschedulable(self, job: Job) -> None:
         nearly = sum(1 for task in job.pending.values() if task.trial and task.trial[0] in ALLOCATED_STATUSES)
         missing = job.min_available - job.tally.ready - nearly
+        self.session.gauge("unschedule_task_count", missing, job.name)
         text = f"{missing}/{len(job.tasks)} tasks in gang unschedulable: {job_text(self.session, job)}"
         condition = Condition(scheduling.UNSCHEDULABLE, scheduling.REASON_NOT_ENOUGH_RESOURCES, text)
         self.session.conditions[job.key].append(condition)
