@@ -44,7 +44,7 @@ def told_plainly() -> Iterator[None]:
     except ConfigError as error:
         raise fail(str(error)) from error
     except OSError as error:
-        raise fail(f"{error} (is the cluster running? `vcctl local status` tells for this machine)") from error
+        raise fail(str(error)) from error
 
 
 def describe_api_error(error: object) -> str:
