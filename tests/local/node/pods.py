@@ -58,6 +58,9 @@ def container_plan(*command: str, name: str = "main", **more: Any) -> ContainerP
         "user": None,
         "group": None,
         "cgroup": {},
+        "probes": {},
+        "post_start": None,
+        "pre_stop": None,
     }
     return {**plan, **more}  # type: ignore[typeddict-item]
 

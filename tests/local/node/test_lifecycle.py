@@ -8,7 +8,7 @@ import pytest
 
 from tests.local.node.pods import container_plan, pod_plan
 from volcano.local.node.supervisor import lifecycle
-from volcano.local.node.supervisor.documents import Exit, PodPlan, PodReport, new_pod_report
+from volcano.local.node.supervisor.documents import ContainerPlan, Exit, PodPlan, PodReport, new_pod_report
 
 
 def exited(code: int, *, started: float = 0.0, finished: float = 1.0) -> Exit:
@@ -32,14 +32,18 @@ class Story:
     def decide(self, now: float = 0.0) -> lifecycle.Decision:
         return lifecycle.decide(self.plan, self.report, now)
 
+    def container(self, name: str) -> ContainerPlan:
+        return next(c for c in (*self.plan["init"], *self.plan["containers"]) if c["name"] == name)
+
     def due(self, now: float = 0.0) -> list[str]:
         return [container["name"] for container in self.decide(now).start]
 
     def start(self, name: str, now: float = 0.0) -> None:
-        self.report["containers"][name] = lifecycle.started(self.report["containers"][name], 1, "b", now)
+        container, state = self.container(name), self.report["containers"][name]
+        self.report["containers"][name] = lifecycle.started(container, state, 1, "b", now)
 
     def end(self, name: str, code: int, *, started: float = 0.0, finished: float = 1.0) -> None:
-        container = next(c for c in (*self.plan["init"], *self.plan["containers"]) if c["name"] == name)
+        container = self.container(name)
         exit_ = exited(code, started=started, finished=finished)
         state = self.report["containers"][name]
         self.report["containers"][name] = lifecycle.ended(self.plan, container, state, exit_)

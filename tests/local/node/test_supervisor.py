@@ -17,7 +17,7 @@ import pytest
 import volcano
 from tests.local.node.pods import container_plan, pod_plan
 from volcano.local.node.supervisor import record
-from volcano.local.node.supervisor.documents import Mount, PodPlan, PodReport
+from volcano.local.node.supervisor.documents import ActionPlan, Mount, PodPlan, PodReport, ProbePlan
 from volcano.local.node.supervisor.isolation import available
 
 SOURCE = str(Path(volcano.__file__).parents[1])
@@ -290,6 +290,96 @@ def test_mounts_host_name_and_folders_of_an_isolated_container(supervised: Super
     assert (source / "new").exists()
     assert not Path("/volcano-test").exists()
     assert not Path("/etc/volcano-test").exists()
+
+
+def probing(*command: str, **more: Any) -> ProbePlan:
+    action: ActionPlan = {
+        "kind": "exec",
+        "argv": list(command),
+        "host": "127.0.0.1",
+        "port": 0,
+        "path": "/",
+        "scheme": "HTTP",
+        "headers": [],
+        "seconds": 1.0,
+    }
+    probe: ProbePlan = {
+        "action": {**action, **more},  # type: ignore[typeddict-item]
+        "initial_delay": 0.0,
+        "period": 0.05,
+        "timeout": 1.0,
+        "success_threshold": 1,
+        "failure_threshold": 2,
+    }
+    return probe
+
+
+def test_readiness_follows_its_probe(supervised: Supervised) -> None:
+    probe = probing("test", "-e", f"{supervised.root}/ready")
+    pid = supervised.start(pod_plan(container_plan("sleep", "100", probes={"readiness": probe})))
+    supervised.running()
+    assert not supervised.report()["containers"]["main"]["is_ready"]
+    (supervised.root / "ready").touch()
+    wait_for(lambda: supervised.report()["containers"]["main"]["is_ready"])
+    (supervised.root / "ready").unlink()
+    wait_for(lambda: not supervised.report()["containers"]["main"]["is_ready"])
+    supervised.stop(pid, 0)
+    supervised.finished()
+
+
+def test_a_container_that_fails_to_live_is_restarted(supervised: Supervised) -> None:
+    probe = probing("test", "!", "-e", f"{supervised.root}/sick")
+    main = container_plan("sleep", "100", restart="Always", probes={"liveness": probe})
+    pid = supervised.start(pod_plan(main))
+    supervised.running()
+    (supervised.root / "sick").touch()
+    wait_for(lambda: supervised.report()["containers"]["main"]["restarts"] == 1)
+    supervised.stop(pid, 0)
+    supervised.finished()
+
+
+def test_ports_and_urls_are_probed(supervised: Supervised) -> None:
+    server = "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler); "
+    server += "print(s.server_port, flush=True); s.serve_forever()"
+    supervised.start(pod_plan(container_plan(sys.executable, "-c", server), uid="server"))
+    port = int(wait_for(lambda: supervised.log(uid="server")))
+    for kind, target, ready in (("tcp", port, True), ("http", port, True), ("tcp", 1, False)):
+        uid = f"{kind}-{target}"
+        probe = probing(kind=kind, port=target)
+        supervised.start(pod_plan(container_plan("sleep", "100", probes={"readiness": probe}), uid=uid))
+        supervised.running(uid=uid)
+        if ready:
+            wait_for(lambda uid=uid: supervised.report(uid)["containers"]["main"]["is_ready"])
+        else:
+            time.sleep(0.3)
+            assert not supervised.report(uid)["containers"]["main"]["is_ready"]
+
+
+def test_hooks_run_after_the_start_and_before_the_end(supervised: Supervised) -> None:
+    hooks = {
+        "post_start": probing("touch", f"{supervised.root}/started")["action"],
+        "pre_stop": probing("touch", f"{supervised.root}/stopping")["action"],
+    }
+    script = f"trap 'test -e {supervised.root}/stopping && exit 5' TERM; while true; do sleep 0.02; done"
+    pid = supervised.start(pod_plan(container_plan("sh", "-c", script, **hooks)))
+    wait_for((supervised.root / "started").exists)
+    time.sleep(0.1)
+    supervised.stop(pid, 5)
+
+    assert first_exit(supervised.finished())[0] == 5
+
+
+@pytest.mark.skipif(bool(ISOLATION_FAULT), reason=f"no mount namespaces here: {ISOLATION_FAULT}")
+def test_a_probe_sees_the_files_of_its_container(supervised: Supervised) -> None:
+    source = supervised.root / "volume"
+    source.mkdir()
+    (source / "f").touch()
+    mounts: list[Mount] = [{"source": str(source), "target": "/volcano-test/v", "read_only": True}]
+    probe = probing("test", "-e", "/volcano-test/v/f")
+    main = container_plan("sleep", "100", mounts=mounts, probes={"readiness": probe})
+    supervised.start(pod_plan(main, isolate=True, hostname="p"))
+
+    wait_for(lambda: supervised.report()["containers"]["main"]["is_ready"])
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs /proc/PID/smaps_rollup")

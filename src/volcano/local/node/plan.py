@@ -11,7 +11,7 @@ from typing import cast
 
 from volcano.api import keys
 from volcano.api.meta import JsonObject
-from volcano.local.node import environment, volumes
+from volcano.local.node import actions, environment, volumes
 from volcano.local.node.layout import Layout, PodLayout
 from volcano.local.node.rewriting import rewrite, volume_variable
 from volcano.local.node.sources import PlanError, PodFacts, Sources
@@ -110,6 +110,9 @@ class _Planner:
             "user": security.get("runAsUser"),
             "group": security.get("runAsGroup"),
             "cgroup": {},
+            "probes": actions.probe_plans(container, self._facts.pod_ip),
+            "post_start": actions.hook_plan(container, "postStart", self._facts.pod_ip),
+            "pre_stop": actions.hook_plan(container, "preStop", self._facts.pod_ip),
         }
 
     @property

@@ -6,7 +6,7 @@ Neighbours: `supervisor.documents` says what a report holds; `agent` writes the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from volcano.api.meta import JsonObject
@@ -17,6 +17,7 @@ from volcano.local.node.supervisor.documents import (
     PodPlan,
     PodReport,
 )
+from volcano.local.node.supervisor.lifecycle import has_begun
 
 _IMMEDIATE_SECONDS = 0.5
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
@@ -29,8 +30,6 @@ class Place:
     host_ip: str
     pod_ip: str
     start_time: str
-    unready: frozenset[str] = field(default_factory=frozenset)
-    """Containers whose readiness probe does not succeed."""
 
 
 def timestamp(seconds: float) -> str:
@@ -47,11 +46,11 @@ def pod_status(pod: JsonObject, plan: PodPlan, report: PodReport, place: Place, 
         "podIP": place.pod_ip,
         "podIPs": [{"ip": place.pod_ip}],
         "startTime": place.start_time,
-        "conditions": _conditions(pod, plan, report, place, phase, now),
-        "containerStatuses": _container_statuses(pod, "containers", plan["containers"], report, place),
+        "conditions": _conditions(pod, plan, report, phase, now),
+        "containerStatuses": _container_statuses(pod, "containers", plan["containers"], report),
     }
     if plan["init"]:
-        status["initContainerStatuses"] = _container_statuses(pod, "initContainers", plan["init"], report, place)
+        status["initContainerStatuses"] = _container_statuses(pod, "initContainers", plan["init"], report)
     if report["stopping"] == "DeadlineExceeded":
         status |= {"reason": "DeadlineExceeded", "message": DEADLINE_MESSAGE}
     return status
@@ -101,9 +100,7 @@ def phase_of(plan: PodPlan, report: PodReport) -> str:
     return "Running"
 
 
-def _conditions(
-    pod: JsonObject, plan: PodPlan, report: PodReport, place: Place, phase: str, now: float
-) -> list[JsonObject]:
+def _conditions(pod: JsonObject, plan: PodPlan, report: PodReport, phase: str, now: float) -> list[JsonObject]:
     if phase in ("Succeeded", "Failed"):
         reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
         wanted = {
@@ -113,8 +110,10 @@ def _conditions(
             "ContainersReady": "False",
         }
         return _merge_conditions(pod, wanted, reason, now)
-    ready = all(_is_ready(c, report["containers"][c["name"]], place) for c in plan["containers"])
-    initialized = all(_is_initialized(c, report["containers"][c["name"]]) for c in plan["init"])
+    ready = all(report["containers"][c["name"]]["is_ready"] for c in plan["containers"])
+    initialized = has_begun(plan, report) or all(
+        _is_initialized(c, report["containers"][c["name"]]) for c in plan["init"]
+    )
     wanted = {
         "PodReadyToStartContainers": "True",
         "Initialized": _truth(initialized),
@@ -143,17 +142,16 @@ def _merge_conditions(pod: JsonObject, wanted: Mapping[str, str], reason: str, n
 
 
 def _container_statuses(
-    pod: JsonObject, kind: str, plans: Sequence[ContainerPlan], report: PodReport, place: Place
+    pod: JsonObject, kind: str, plans: Sequence[ContainerPlan], report: PodReport
 ) -> list[JsonObject]:
     images = {container["name"]: container.get("image") or "" for container in pod["spec"].get(kind) or []}
     return [
-        _container_status(pod, plan, report["containers"][plan["name"]], images[plan["name"]], report, place)
-        for plan in plans
+        _container_status(pod, plan, report["containers"][plan["name"]], images[plan["name"]], report) for plan in plans
     ]
 
 
 def _container_status(
-    pod: JsonObject, plan: ContainerPlan, report: ContainerReport, image: str, pod_report: PodReport, place: Place
+    pod: JsonObject, plan: ContainerPlan, report: ContainerReport, image: str, pod_report: PodReport
 ) -> JsonObject:
     identity = f"process://{pod['metadata']['uid']}/{plan['name']}"
     running = report["state"] == "running"
@@ -163,8 +161,8 @@ def _container_status(
         "name": plan["name"],
         "image": image,
         "imageID": "",
-        "ready": done or (running and plan["name"] not in place.unready),
-        "started": running,
+        "ready": done or report["is_ready"],
+        "started": report["is_started"],
         "restartCount": report["restarts"],
         "state": _state(plan, report, pod, identity, pod_report),
         "lastState": {},
@@ -227,13 +225,9 @@ def _unstarted(container: JsonObject, reason: str, message: str, *, is_over: boo
     }
 
 
-def _is_ready(plan: ContainerPlan, report: ContainerReport, place: Place) -> bool:
-    return report["state"] == "running" and plan["name"] not in place.unready
-
-
 def _is_initialized(plan: ContainerPlan, report: ContainerReport) -> bool:
     if plan["sidecar"]:
-        return report["state"] != "waiting"
+        return report["is_started"]
     return report["exit"] is not None and report["exit"]["code"] == 0
 
 

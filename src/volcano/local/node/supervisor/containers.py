@@ -89,7 +89,7 @@ def _become(
         os.chdir(container["folder"])
         _drop_rights(container)
         kernel.die_with_parent(signal.SIGKILL)  # changing the user clears it
-        _default_signals()
+        reset_signals()
         _exec(container)
     except OSError as error:
         os.write(fault, _explain(container, error).encode())
@@ -122,7 +122,8 @@ def _drop_rights(container: ContainerPlan) -> None:
         os.setuid(container["user"])
 
 
-def _default_signals() -> None:
+def reset_signals() -> None:
+    """Give a forked child the signal handling that a program expects."""
     for number in (signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])

@@ -25,6 +25,33 @@ class Mount(TypedDict):
     read_only: bool
 
 
+class ActionPlan(TypedDict):
+    """Something done inside a container; `seconds` is how long to sleep, or to wait for a connection."""
+
+    kind: Literal["exec", "http", "tcp", "sleep"]
+    argv: list[str]
+    host: str
+    port: int
+    path: str
+    scheme: str
+    headers: list[list[str]]
+    seconds: float
+
+
+ProbeKind = Literal["startup", "readiness", "liveness"]
+
+
+class ProbePlan(TypedDict):
+    """An action repeated every `period` seconds."""
+
+    action: ActionPlan
+    initial_delay: float
+    period: float
+    timeout: float
+    success_threshold: int
+    failure_threshold: int
+
+
 class ContainerPlan(TypedDict):
     name: str
     argv: list[str]
@@ -36,6 +63,9 @@ class ContainerPlan(TypedDict):
     user: int | None
     group: int | None
     cgroup: dict[str, str]
+    probes: dict[ProbeKind, ProbePlan]
+    post_start: ActionPlan | None
+    pre_stop: ActionPlan | None
 
 
 class PodPlan(TypedDict):
@@ -71,6 +101,8 @@ class ContainerReport(TypedDict):
     """`pid` and `birth` name the process beyond doubt; `last` is the run before the current one."""
 
     state: Literal["waiting", "running", "terminated"]
+    is_started: bool
+    is_ready: bool
     pid: int
     birth: str
     started_at: float
@@ -97,6 +129,8 @@ class StopOrder(TypedDict):
 def new_container_report() -> ContainerReport:
     return {
         "state": "waiting",
+        "is_started": False,
+        "is_ready": False,
         "pid": 0,
         "birth": "",
         "started_at": 0.0,

@@ -37,6 +37,9 @@ class Kernel:
     def unshare(self, flags: int) -> None:
         self._check("unshare", self._libc.unshare(flags))
 
+    def setns(self, fd: int) -> None:
+        self._check("setns", self._libc.setns(fd, 0))
+
     def mount(self, source: str, target: str, kind: str | None, flags: int) -> None:
         kind_bytes = kind.encode() if kind else None
         done = self._libc.mount(source.encode(), target.encode(), kind_bytes, ctypes.c_ulong(flags), None)
@@ -73,6 +76,24 @@ def enter(kernel: Kernel, hostname: str, mounts: list[Mount], folder: str, scrat
     for mount in sorted(mounts, key=lambda m: m["target"].count("/")):
         view.show(mount)
     view.ensure(folder)
+
+
+def join(kernel: Kernel, pid: int) -> None:
+    """Move the calling process into the namespaces and the root of process `pid`, where they are its own."""
+    if sys.platform != "linux":
+        return
+    root = os.open(f"/proc/{pid}/root", os.O_RDONLY | os.O_DIRECTORY)
+    kinds = ("mnt", "uts") if os.geteuid() == 0 else ("user", "mnt", "uts")
+    targets = [f"/proc/{pid}/ns/{kind}" for kind in kinds if not _shares(pid, kind)]
+    for fd in [os.open(target, os.O_RDONLY) for target in targets]:
+        kernel.setns(fd)
+    if targets:
+        os.fchdir(root)
+        os.chroot(".")
+
+
+def _shares(pid: int, kind: str) -> bool:
+    return os.readlink(f"/proc/{pid}/ns/{kind}") == os.readlink(f"/proc/self/ns/{kind}")
 
 
 def _unshare(kernel: Kernel) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from volcano.local.node.supervisor.documents import ContainerPlan, ContainerReport, Exit, PodPlan, PodReport
+from volcano.local.node.supervisor.documents import ContainerPlan, ContainerReport, Exit, PodPlan, PodReport, ProbeKind
 
 STEADY_SECONDS = 600.0
 """A run at least this long starts the back-off anew."""
@@ -38,11 +38,13 @@ def decide(plan: PodPlan, report: PodReport, now: float) -> Decision:
 
 def _initial_step(plan: PodPlan, report: PodReport, now: float) -> Decision | None:
     """The step while init containers run, in their order; None once all have done their part."""
+    if has_begun(plan, report):
+        return None
     for container in plan["init"]:
         state = report["containers"][container["name"]]
         if container["sidecar"]:
-            if state["exit"] is None and state["state"] == "waiting":
-                return Decision(start=(container,))
+            if not state["is_started"]:
+                return Decision(start=_due((container,), report, now))
             continue
         if state["exit"] is None or restarts(container, state["exit"]):
             return Decision(start=_due((container,), report, now))
@@ -63,10 +65,24 @@ def _due(containers: tuple[ContainerPlan, ...], report: PodReport, now: float) -
     )
 
 
+def probed(container: ContainerPlan, state: ContainerReport, kind: ProbeKind, *, ok: bool) -> ContainerReport:
+    """The container's report after a probe has changed its verdict."""
+    if kind == "startup" and ok:
+        return {**state, "is_started": True, "is_ready": "readiness" not in container["probes"]}
+    if kind == "readiness":
+        return {**state, "is_ready": ok}
+    return state
+
+
 def next_retry(report: PodReport, now: float) -> float | None:
     """When the next container in back-off may run again."""
     times = [state["retry_at"] for state in report["containers"].values() if state["state"] == "terminated"]
     return min((at for at in times if at is not None and at > now), default=None)
+
+
+def has_begun(plan: PodPlan, report: PodReport) -> bool:
+    """Whether the init containers are over and the others have had their start."""
+    return any(report["containers"][container["name"]]["state"] != "waiting" for container in plan["containers"])
 
 
 def any_running(report: PodReport) -> bool:
@@ -95,18 +111,22 @@ def ended(plan: PodPlan, container: ContainerPlan, state: ContainerReport, exit_
     return {
         **state,
         "state": "terminated",
+        "is_started": False,
+        "is_ready": False,
         "exit": exit_,
         "retry_at": exit_["finished_at"] + delay if again else None,
         "streak": streak + 1,
     }
 
 
-def started(state: ContainerReport, pid: int, birth: str, now: float) -> ContainerReport:
+def started(container: ContainerPlan, state: ContainerReport, pid: int, birth: str, now: float) -> ContainerReport:
     """The container's report once process `pid` exists for its next run."""
     again = state["exit"] is not None
     return {
         **state,
         "state": "running",
+        "is_started": "startup" not in container["probes"],
+        "is_ready": not {"startup", "readiness"} & set(container["probes"]),
         "pid": pid,
         "birth": birth,
         "started_at": now,

@@ -12,7 +12,7 @@ import signal
 import time
 from typing import cast
 
-from volcano.local.node.supervisor import containers, lifecycle, record
+from volcano.local.node.supervisor import actions, containers, lifecycle, record
 from volcano.local.node.supervisor.documents import (
     EVENTS_PIPE,
     LOCK_FILE,
@@ -29,6 +29,7 @@ from volcano.local.node.supervisor.documents import (
 )
 from volcano.local.node.supervisor.isolation import Kernel
 from volcano.local.node.supervisor.logs import LogFile, Stream, log_path, older_path
+from volcano.local.node.supervisor.probes import Probes, Verdict
 
 RETRY_SECONDS = 1.0
 LOST_CODE = 137
@@ -50,9 +51,13 @@ class PodSupervisor:
         self._folder = folder
         self._kernel = kernel
         self._plan = cast("PodPlan", record.read(os.path.join(folder, PLAN_FILE)))
+        self._all = [*self._plan["init"], *self._plan["containers"]]
         self._report = self._recover(cast("PodReport | None", record.read(os.path.join(folder, REPORT_FILE))))
         self._streams: dict[str, list[Stream]] = {}
         self._logs: dict[str, LogFile] = {}
+        self._probes = Probes(kernel)
+        self._hooks: dict[int, ContainerPlan] = {}
+        self._late: dict[int, float] = {}
         self._kill_at: float | None = None
         self._is_saved = False
         self._is_announced = False
@@ -68,6 +73,7 @@ class PodSupervisor:
         while True:
             self._reap()
             self._obey()
+            self._probe()
             decision = lifecycle.decide(self._plan, self._report, time.time())
             if decision.stop:
                 self._stop(decision.stop, self._plan["grace_seconds"])
@@ -86,7 +92,7 @@ class PodSupervisor:
         """Take over from a supervisor that was killed: what it ran is ended and counts as failed."""
         report = earlier or new_pod_report(self._plan)
         report["pid"], report["birth"] = os.getpid(), record.birth_of(os.getpid())
-        for container in (*self._plan["init"], *self._plan["containers"]):
+        for container in self._all:
             state = report["containers"][container["name"]]
             if state["state"] == "running":
                 end_leftovers(state["pid"], state["birth"])
@@ -107,13 +113,17 @@ class PodSupervisor:
             fault = containers.release(process)
             if fault:
                 self._fail_start(container, process, fault)
+                continue
+            self._probes.begin(container, process.pid, time.time())
+            if container["post_start"] is not None:
+                self._hooks[actions.start(container["post_start"], container, process.pid, self._kernel)] = container
 
     def _fork(self, container: ContainerPlan) -> containers.Process:
         scratch = os.path.join(self._folder, "view")
         process = containers.fork(self._plan, container, self._kernel, scratch)
         name = container["name"]
-        state = lifecycle.started(self._report["containers"][name], process.pid, process.birth, time.time())
-        self._report["containers"][name] = state
+        state = self._report["containers"][name]
+        self._report["containers"][name] = lifecycle.started(container, state, process.pid, process.birth, time.time())
         return process
 
     def _watch(self, container: ContainerPlan, process: containers.Process) -> None:
@@ -132,11 +142,7 @@ class PodSupervisor:
         self._ended(container, _exit(state["started_at"], containers.START_ERROR_CODE, 0, "StartError", fault))
 
     def _reap(self) -> None:
-        running = {
-            self._report["containers"][c["name"]]["pid"]: c
-            for c in (*self._plan["init"], *self._plan["containers"])
-            if self._report["containers"][c["name"]]["state"] == "running"
-        }
+        running = {self._report["containers"][c["name"]]["pid"]: c for c in self._running()}
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -146,6 +152,32 @@ class PodSupervisor:
                 return
             if pid in running:
                 self._ended(running[pid], self._judge(running[pid], status))
+            elif pid in self._hooks:
+                self._hook_ended(self._hooks.pop(pid), status)
+            else:
+                verdict = self._probes.reaped(pid, status, time.time())
+                if verdict is not None:
+                    self._follow(verdict)
+
+    def _probe(self) -> None:
+        if not self._report["stopping"]:
+            self._probes.launch_due(time.time())
+
+    def _follow(self, verdict: Verdict) -> None:
+        """Show what a probe has found; a container that fails to start up or to live is ended, and may restart."""
+        container = self._container(verdict.name)
+        state = self._report["containers"][verdict.name]
+        if not verdict.ok and verdict.kind != "readiness" and state["state"] == "running":
+            self._signal(container, signal.SIGTERM)
+            self._late[state["pid"]] = time.time() + self._plan["grace_seconds"]
+            return
+        self._report["containers"][verdict.name] = lifecycle.probed(container, state, verdict.kind, ok=verdict.ok)
+        self._is_saved = False
+
+    def _hook_ended(self, container: ContainerPlan, status: int) -> None:
+        """After preStop comes TERM; a postStart that failed ends the container."""
+        if self._report["stopping"] or os.waitstatus_to_exitcode(status) != 0:
+            self._signal(container, signal.SIGTERM)
 
     def _judge(self, container: ContainerPlan, status: int) -> Exit:
         state = self._report["containers"][container["name"]]
@@ -161,6 +193,8 @@ class PodSupervisor:
         name = container["name"]
         state = self._report["containers"][name]
         containers.kill(state["pid"], signal.SIGKILL)
+        self._probes.end(name)
+        self._late.pop(state["pid"], None)
         for stream in self._streams.pop(name, []):
             stream.drain()
         log = self._logs.pop(name, None)
@@ -179,7 +213,12 @@ class PodSupervisor:
             self._stop(order["reason"], order["grace_seconds"])
         if self._kill_at is not None and time.time() >= self._kill_at:
             self._kill_at = None
-            self._signal_all(signal.SIGKILL)
+            for container in self._running():
+                self._signal(container, signal.SIGKILL)
+        for pid, kill_at in list(self._late.items()):
+            if time.time() >= kill_at:
+                del self._late[pid]
+                containers.kill(pid, signal.SIGKILL)
 
     def _stop(self, reason: str, grace_seconds: float) -> None:
         kill_at = time.time() + grace_seconds
@@ -187,14 +226,31 @@ class PodSupervisor:
             self._report["stopping"] = reason
             self._is_saved = False
             self._kill_at = kill_at
-            self._signal_all(signal.SIGTERM if grace_seconds > 0 else signal.SIGKILL)
+            for container in self._running():
+                self._end(container, grace_seconds)
         elif self._kill_at is not None:
             self._kill_at = min(self._kill_at, kill_at)
 
-    def _signal_all(self, number: int) -> None:
-        for state in self._report["containers"].values():
-            if state["state"] == "running":
-                containers.kill(state["pid"], number)
+    def _end(self, container: ContainerPlan, grace_seconds: float) -> None:
+        """Ask a container to end: through its preStop hook if it has one, at once when there is no time."""
+        pid = self._report["containers"][container["name"]]["pid"]
+        if grace_seconds <= 0:
+            self._signal(container, signal.SIGKILL)
+        elif container["pre_stop"] is not None:
+            self._hooks[actions.start(container["pre_stop"], container, pid, self._kernel)] = container
+        else:
+            self._signal(container, signal.SIGTERM)
+
+    def _signal(self, container: ContainerPlan, number: int) -> None:
+        state = self._report["containers"][container["name"]]
+        if state["state"] == "running":
+            containers.kill(state["pid"], number)
+
+    def _running(self) -> list[ContainerPlan]:
+        return [c for c in self._all if self._report["containers"][c["name"]]["state"] == "running"]
+
+    def _container(self, name: str) -> ContainerPlan:
+        return next(c for c in self._all if c["name"] == name)
 
     def _end_stragglers(self) -> None:
         """End processes that left their container's group: they are this process's children by now."""
@@ -252,9 +308,9 @@ class PodSupervisor:
 
     def _timeout_milliseconds(self) -> int | None:
         now = time.time()
-        due = [self._kill_at, lifecycle.next_retry(self._report, now)]
+        due = [self._kill_at, lifecycle.next_retry(self._report, now), *self._late.values()]
         if not self._report["stopping"]:
-            due.append(self._plan["deadline_at"])
+            due += [self._plan["deadline_at"], self._probes.next_at()]
         if not (self._is_saved and self._is_announced):
             due.append(now + RETRY_SECONDS)
         times = [at for at in due if at is not None]
