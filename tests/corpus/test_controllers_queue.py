@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -42,7 +43,8 @@ def test_step(record: Record) -> None:
         assert not record["output"].get("writes")
         return
     podgroups = [typed(item, PodGroup) for item in existing(record, "podgroups")]
-    held = sum(group.spec.queue == queue.metadata.name and machine.keeps_open(group) for group in podgroups)
+    phases = Counter(group.status.phase for group in podgroups if group.spec.queue == queue.metadata.name)
+    held = machine.holding_open(phases)
     parent = queues.get(machine.parent_of(queue))
     children = [child for child in queues.values() if child.spec.parent == queue.metadata.name]
     if error := record["output"]["error"]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
+from volcano.controllers.runtime import Waits
 from volcano.kube.errors import ApiError
 
 T = TypeVar("T")
@@ -26,7 +27,7 @@ async def each(items: Iterable[T], action: Callable[[T], Awaitable[None]]) -> li
                 return
             try:
                 await action(item)
-            except (ApiError, OSError, TimeoutError) as error:
+            except (ApiError, OSError, TimeoutError, Waits) as error:
                 failures.append(error)
 
     async with asyncio.TaskGroup() as group:

@@ -27,7 +27,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 COMPONENT = "vc-controller-manager"
 UNLIMITED = -1
-_SERVER_TROUBLE = (OSError, TimeoutError, TooManyRequests, ServiceUnavailable, InternalError, Timeout)
+SERVER_TROUBLE = (OSError, TimeoutError, TooManyRequests, ServiceUnavailable, InternalError, Timeout)
+
+
+class Waits(Exception):
+    """Somebody else has to move first (create a claim, free a name): the key is tried again, however often."""
 
 
 def _now() -> datetime.datetime:
@@ -120,7 +124,10 @@ class Loop:
         started = asyncio.get_running_loop().time()
         try:
             await self._controller.reconcile(key)
-        except _SERVER_TROUBLE as error:
+        except Waits as error:
+            log.info("%s: %s waits: %s", name, key, error)
+            self._later(key, error)
+        except SERVER_TROUBLE as error:
             log.warning("%s: %s waits for the API server: %s", name, key, error)
             self._later(key, error)
         except Exception as error:
@@ -141,7 +148,7 @@ class Loop:
             self._controller.queue.add_rate_limited(key)
 
     async def _refused(self, key: str, error: Exception) -> None:
-        """Only refusals count against the limit: a server that is down condemns nobody."""
+        """Only refusals count against the limit: a server that is down, or a wait, condemns nobody."""
         refusals = self._refusals[key] = self._refusals.get(key, 0) + 1
         if self._max_requeues == UNLIMITED or refusals <= self._max_requeues:
             self._later(key, error)
@@ -150,8 +157,8 @@ class Loop:
         self._controller.queue.forget(key)
         try:
             await self._controller.gave_up(key, error)
-        except (ApiError, OSError, TimeoutError) as trouble:
-            log.warning("%s: giving up on %s failed: %s", self._controller.name, key, trouble)
+        except Exception as trouble:
+            log.warning("%s: giving up on %s failed: %s", self._controller.name, key, trouble, exc_info=trouble)
             self._later(key, trouble)
 
 

@@ -21,14 +21,14 @@ from volcano.controllers.job.ledger import Ledger, Pods
 from volcano.controllers.job.members import Member, NotAMember, member_of
 from volcano.controllers.job.metrics import JobMetrics
 from volcano.controllers.job.perform import PODGROUP_PATIENCE_SECONDS, Performer
-from volcano.controllers.job.plan import Delayed, Note, Plan
+from volcano.controllers.job.plan import Delayed, Plan
 from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
 from volcano.controllers.job.plugins.interface import PluginError
 from volcano.controllers.job.pods import group_name
 from volcano.controllers.job.sync import QueueMissing
 from volcano.controllers.job.vocabulary import Action
 from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
-from volcano.controllers.runtime import Context
+from volcano.controllers.runtime import Context, Waits
 from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube.errors import NotFound
 from volcano.kube.informer import Callbacks
@@ -124,8 +124,7 @@ class JobController:
             plan = machine.step(job, self._pods.of(job.metadata.uid), None, event)
             self._put_off(key, ledger, job, plan)
         else:
-            note = Note("Normal", "ExecuteAction", f"Start to execute action {resolution.action} ")
-            self._performer.note(job, note.type, note.reason, note.message)
+            self._performer.note(job, "Normal", "ExecuteAction", f"Start to execute action {resolution.action} ")
             await self._act(key, ledger, replace(event, action=resolution.action))
             ledger.delays.acted(resolution.action, event)
         if ledger.mail and ledger.mail[0] is event:
@@ -162,7 +161,7 @@ class JobController:
             raise
         except QueueMissing as error:
             self._performer.note(job, "Warning", "PodGroupError", f"Failed to create PodGroup, err: {error}")
-            raise
+            raise Waits(str(error)) from error
         if plan.waits_for_podgroup and podgroup is None:
             self.queue.add_after(key, PODGROUP_PATIENCE_SECONDS)
         self._hold_back_counts(key, ledger, job, plan)
@@ -172,15 +171,15 @@ class JobController:
 
     def _hold_back_counts(self, key: str, ledger: Ledger, job: Job, plan: Plan) -> None:
         """Counters that change with every pod are written now and then, not with every pod."""
-        if plan.status is None or plan.evict or not counts.only_counters_differ(job.status, plan.status):
+        if plan.status is None:
             return
         now = self._clock()
-        due = ledger.counted_at + COUNTS_EVERY_SECONDS
-        if now < due:
+        due = ledger.written_at + COUNTS_EVERY_SECONDS
+        if now < due and not plan.evict and counts.only_counters_differ(job.status, plan.status):
             plan.status = None
             self.queue.add_after(key, due - now)
         else:
-            ledger.counted_at = now
+            ledger.written_at = now
 
     def _say_once(self, ledger: Ledger, plan: Plan) -> None:
         """A sync repeats what the podgroup complains about; the user hears it when it changes."""
@@ -283,7 +282,10 @@ class JobController:
 
     def _job_deleted(self, job: Job) -> None:
         """Pods and podgroup go with their owner; only our memory of the job is left to clear."""
-        self._ledgers.pop(job.metadata.key, None)
+        ledger = self._ledgers.pop(job.metadata.key, None)
+        if ledger is not None and ledger.commands:
+            self._ledger(job.metadata.key).commands = ledger.commands
+        self._pods.forget(job.metadata.uid)
         self._metrics.removed(job)
 
     def _pod_added(self, pod: PodView) -> None:

@@ -39,7 +39,7 @@ class Ledger:
     podgroup_gone: str = ""
     """uid of a podgroup we deleted and may still see"""
     synced_at: float = float("-inf")
-    counted_at: float = float("-inf")
+    written_at: float = float("-inf")
 
     def job(self, seen: Job) -> Job:
         """The newer of what the watch shows and what we wrote."""
@@ -69,6 +69,12 @@ class Pods:
         if members is None:
             members = self._by_job[job_uid] = Members()
         return members
+
+    def forget(self, job_uid: str) -> None:
+        """A job is gone; pods of it that are still there are dropped as they end."""
+        members = self._by_job.get(job_uid)
+        if members is not None and not members.tasks:
+            del self._by_job[job_uid]
 
     def created(self, member: Member) -> None:
         """A pod the server has just told us about in its answer; the watch may have told of its end already."""

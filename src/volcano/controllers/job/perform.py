@@ -21,10 +21,10 @@ from volcano.controllers.job.keypairs import new_key_pair
 from volcano.controllers.job.kill import OUT_OF_SYNC_PATCH
 from volcano.controllers.job.members import Member, member_of
 from volcano.controllers.job.plugins.interface import MARKER_PREFIX
-from volcano.controllers.runtime import Context
+from volcano.controllers.runtime import SERVER_TROUBLE, Context, Waits
 from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube.client import PatchKind
-from volcano.kube.errors import AlreadyExists, ApiError, NotFound
+from volcano.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job, JobStatus
@@ -44,6 +44,10 @@ _NAMED_ERRORS = 3
 
 class PlanFailed(ValueError):
     """Part of a plan was refused."""
+
+
+class NotOurs(Waits):
+    """The name of something the job needs is taken by somebody else."""
 
 
 class Performer:
@@ -110,7 +114,7 @@ class Performer:
         """Do `work`; tell the user when it is refused."""
         try:
             await work
-        except (ApiError, ValueError) as error:
+        except (ApiError, ValueError, Waits) as error:
             self.note(job, "Warning", reason, f"{message}: {error}")
             raise
 
@@ -135,7 +139,7 @@ class Performer:
         try:
             await self._client.get(resources.PERSISTENT_VOLUME_CLAIMS.untyped, name, job.metadata.namespace)
         except NotFound:
-            raise PlanFailed(
+            raise Waits(
                 f"pvc {name} is not found, the job will be in the Pending state until the PVC is created"
             ) from None
 
@@ -184,7 +188,7 @@ class Performer:
         present = await self._client.get(resource, name, job.metadata.namespace)
         owners = present["metadata"].get("ownerReferences") or []
         if not any(owner.get("uid") == job.metadata.uid for owner in owners):
-            raise PlanFailed(
+            raise NotOurs(
                 f"{resource.kind} '{name}' exists and does not belong to job {job.metadata.key}: "
                 "rename the job, or delete the object"
             )
@@ -198,8 +202,8 @@ class Performer:
                 present = await self._check_owner(resource, reference.name, job)
                 uid = present["metadata"].get("uid")
                 await self._client.delete(resource, reference.name, job.metadata.namespace, uid=uid)
-            except (NotFound, PlanFailed):
-                continue  # gone already, or somebody else's
+            except (NotFound, NotOurs):
+                continue  # gone already, or never the job's
 
     # --- the podgroup -----------------------------------------------------------------------------------------------
 
@@ -255,7 +259,7 @@ class Performer:
         owner = controller_of(pod.metadata)
         if owner is None or owner.uid != job.metadata.uid:
             whose = f"{owner.kind} {owner.name} ({owner.uid})" if owner else "nobody"
-            raise OSError(f"pod '{name}' exists and belongs to {whose}: it must go before the job can start")
+            raise NotOurs(f"pod '{name}' exists and belongs to {whose}: it must go before the job can start")
         return pod
 
     async def _evict(self, job: Job, plan: Plan) -> None:
@@ -278,9 +282,16 @@ class Performer:
         texts = list(dict.fromkeys(str(failure) for failure in failures))[:_NAMED_ERRORS]
         self.note(job, "Warning", reason, f"{message}: [{'; '.join(texts)}]")
         text = f"failed to {verb} {len(failures)} pods of {total}: {texts[0]}"
-        if all(isinstance(failure, OSError | TimeoutError) for failure in failures):
-            raise OSError(text)
+        if all(is_a_matter_of_time(failure) for failure in failures):
+            raise Waits(text)
         raise PlanFailed(text)
+
+
+def is_a_matter_of_time(failure: Exception) -> bool:
+    """Whether trying again may succeed without anybody changing the job."""
+    if isinstance(failure, Forbidden):
+        return "exceeded quota" in failure.message
+    return isinstance(failure, (Waits, *SERVER_TROUBLE))
 
 
 def with_markers_of(job: Job, status: JobStatus) -> JobStatus:

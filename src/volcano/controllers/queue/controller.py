@@ -36,7 +36,10 @@ class QueueController:
         self._context = context
         self._orders: dict[str, deque[str]] = {}
         self._commands: dict[str, deque[Command]] = {}
-        self._podgroups: dict[str, dict[str, PodGroup]] = {}
+        self._podgroups: dict[str, Counter[str]] = {}
+        """podgroups of each queue, by phase"""
+        self._seen: dict[str, PodGroup] = {}
+        """each podgroup as it was counted"""
         informers = context.informers
         self._queues = informers.of(
             resources.QUEUES, Callbacks(self._queue_added, self._queue_updated, self._queue_deleted)
@@ -54,6 +57,7 @@ class QueueController:
             )
             for phase in PHASES
         }
+        context.metrics.before_scrape(self._refresh_gauges)
 
     async def reconcile(self, key: str) -> None:
         await self._obey(key)
@@ -85,11 +89,9 @@ class QueueController:
         queue = self._queues.store.get(key)
         if queue is None:
             return
-        held = self._podgroups.get(key, {})
-        waiting = sum(machine.keeps_open(podgroup) for podgroup in held.values())
+        waiting = machine.holding_open(self._podgroups.get(key, Counter()))
         children = [child for child in self._queues.store.values() if machine.parent_of(child) == key]
         parent = self._queues.store.get(machine.parent_of(queue))
-        self._count(key)
         await self._perform(queue, machine.step(queue, action, waiting, parent, children))
 
     async def _perform(self, queue: Queue, plan: machine.Plan) -> None:
@@ -147,10 +149,11 @@ class QueueController:
     def _note(self, queue: Queue, type_: str, reason: str, message: str) -> None:
         self._context.recorder.record(resources.QUEUES, queue, type_, reason, message)
 
-    def _count(self, name: str) -> None:
-        phases = Counter(podgroup.status.phase or "Pending" for podgroup in self._podgroups.get(name, {}).values())
-        for phase, family in self._gauges.items():
-            family.labels(name).set(phases[phase])
+    def _refresh_gauges(self) -> None:
+        for name in self._queues.store:
+            phases = self._podgroups.get(name, Counter())
+            for phase, family in self._gauges.items():
+                family.labels(name).set(phases[phase])
 
     # --- what the watches tell --------------------------------------------------------------------------------------
 
@@ -173,24 +176,23 @@ class QueueController:
             family.remove(name)
 
     def _podgroup_added(self, podgroup: PodGroup) -> None:
-        self._podgroups.setdefault(podgroup.spec.queue, {})[podgroup.metadata.key] = podgroup
-        self.queue.add(podgroup.spec.queue)
+        self._count(podgroup, 1)
 
     def _podgroup_updated(self, old: PodGroup, new: PodGroup) -> None:
-        if old.spec.queue != new.spec.queue:
-            self._podgroup_deleted(old)
-            self._podgroup_added(new)
-            return
-        self._podgroups.setdefault(new.spec.queue, {})[new.metadata.key] = new
-        if old.status.phase != new.status.phase:
-            self.queue.add(new.spec.queue)
+        if (old.spec.queue, old.status.phase) != (new.spec.queue, new.status.phase):
+            self._count(old, -1)
+            self._count(new, 1)
 
     def _podgroup_deleted(self, podgroup: PodGroup) -> None:
-        held = self._podgroups.get(podgroup.spec.queue, {})
-        held.pop(podgroup.metadata.key, None)
-        if not held:
-            self._podgroups.pop(podgroup.spec.queue, None)
-        self.queue.add(podgroup.spec.queue)
+        """The last state the server told may be newer than the one we counted."""
+        self._count(self._seen.pop(podgroup.metadata.key, podgroup), -1)
+
+    def _count(self, podgroup: PodGroup, change: int) -> None:
+        name = podgroup.spec.queue
+        self._podgroups.setdefault(name, Counter())[podgroup.status.phase or "Pending"] += change
+        if change > 0:
+            self._seen[podgroup.metadata.key] = podgroup
+        self.queue.add(name)
 
     def _command_added(self, command: Command) -> None:
         target = command.target

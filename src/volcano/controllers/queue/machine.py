@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from volcano.api import bus, keys
 
 if TYPE_CHECKING:
-    from volcano.api.scheduling import PodGroup, Queue
+    from volcano.api.scheduling import Queue
 
 
 class State(StrEnum):
@@ -106,9 +106,9 @@ def state_of(text: str) -> State:
     return State(text) if text in TABLE else State.UNKNOWN
 
 
-def keeps_open(podgroup: PodGroup) -> bool:
-    """Whether a podgroup holds up the closing of its queue: not once it has completed."""
-    return podgroup.status.phase != "Completed"
+def holding_open(phases: Mapping[str, int]) -> int:
+    """How many of a queue's podgroups hold up its closing: those that have completed do not."""
+    return sum(count for phase, count in phases.items() if phase != "Completed")
 
 
 def parent_of(queue: Queue) -> str:
