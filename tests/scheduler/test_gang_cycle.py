@@ -6,6 +6,8 @@ from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.testing.builders import gang, node, pod
 from volcano.testing.world import World
 
+GANG_ONLY = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
+
 
 def test_a_gang_that_fits_is_bound_whole():
     world = World(nodes=[node("n1", cpu=2), node("n2", cpu=2)], jobs=[gang("train", pods=3, cpu=1)])
@@ -22,9 +24,17 @@ def test_a_gang_that_does_not_fit_binds_nothing_and_says_why():
     decisions = world.cycle()
 
     assert decisions.binds == {}
-    assert decisions.reason("train") == Reason(
-        Stage.GANG, "NotEnoughResources", need=3, have=2, blocker="default/train-worker-2"
-    )
+    reason = decisions.reason("train")
+    assert reason == Reason(Stage.GANG, "NotEnoughResources", need=3, have=2)
+    assert reason.cause == Reason(Stage.QUEUE, "QueueQuotaExceeded", need=3000, have=2000, blocker="default")
+
+
+def test_a_gang_that_no_node_takes_is_told_so_in_upstreams_words():
+    decisions = World(nodes=[node("n1", cpu=2)], jobs=[gang("train", pods=3, cpu=1)], conf=GANG_ONLY).cycle()
+
+    reason = decisions.reason("train")
+    assert reason == Reason(Stage.GANG, "NotEnoughResources", need=3, have=2)
+    assert reason.nodes == (("Insufficient cpu", 1),)
     assert decisions.podgroups["default/train"].conditions[0].message == (
         "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable; "
         "Pending: 1 Unschedulable, 2 Schedulable. "

@@ -320,5 +320,6 @@ def _reason(reason: Reason) -> JsonObject:
         "blocker": reason.blocker,
         "message": str(reason),
         "nodes": dict(reason.nodes),
+        "cause": _reason(reason.cause) if reason.cause is not None else None,
     }
     return {name: value for name, value in described.items() if value not in (None, "", {})}

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from volcano.api.core import Pod
-from volcano.api.resources import NODES, PODGROUPS, PODS
+from volcano.api.resources import NODES, PODGROUPS, PODS, QUEUES
 from volcano.api.scheduling import PodGroup
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
@@ -61,6 +61,7 @@ async def bench(nodes: int = 1, cpu: int = 4, **flags: object) -> AsyncIterator[
     running = asyncio.create_task(scheduler.run(stop))
     try:
         await eventually(lambda: _is_ready(scheduler))
+        await client.patch(QUEUES, "default", {"status": {"state": "Open"}}, subresource="status")
         yield Bench(client, scheduler, stop, running)
     finally:
         stop.set()

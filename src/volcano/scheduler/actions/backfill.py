@@ -37,7 +37,7 @@ class Backfill(Action):
     def _place(self, session: Session, job: Job, task: Task) -> None:
         objection = session.hooks.first_failure("pre_filter", task)
         if objection is not None:
-            session.fit_errors[task.uid] = FitError(text=str(objection))
+            session.fit_errors[task.uid] = FitError(text=str(objection), reason=objection)
             return
         board = session.board(task.profile)
         choice = choose(board, 1, task, needs_room=False)
@@ -47,7 +47,7 @@ class Backfill(Action):
         statement = session.statement()
         refused = statement.allocate((task,), choice.rows)
         if refused is not None:
-            session.fit_errors[task.uid] = FitError(text=str(refused))
+            session.fit_errors[task.uid] = FitError(text=str(refused), reason=refused)
             return
         statement.keep()
         if session.job_ready(job):

@@ -10,7 +10,7 @@ from volcano.scheduler.cluster.nodes import Mask
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.placement import choose
-from volcano.scheduler.framework.reasons import FitError, Reason, Stage
+from volcano.scheduler.framework.reasons import FitError, Reason
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement, runs
 
@@ -90,17 +90,11 @@ class Placing:
         first = tasks[0]
         allowed = session.allowance(self.queue, first, len(tasks))
         if allowed == 0:
-            reason = Reason(
-                Stage.QUEUE,
-                "QueueQuotaExceeded",
-                blocker=self.queue.name,
-                message=f"queue {self.queue.name!r} may not take another pod like {first.key}",
-            )
-            session.refuse(self.job, reason)
+            self._record_reason(tasks, session.quota_refusal(self.queue, first))
             return None
         objection = session.hooks.first_failure("pre_filter", first)
         if objection is not None:
-            self._record(tasks, FitError(text=str(objection)))
+            self._record_reason(tasks, objection)
             return 0
         board = session.board(first.profile)
         choice = None
@@ -115,7 +109,7 @@ class Placing:
         place = self.statement.pipeline if choice.pipelined else self.statement.allocate
         refused = place(tasks[:count], choice.rows)
         if refused is not None:
-            self._record(tasks[:count], FitError(text=str(refused)))
+            self._record_reason(tasks[:count], refused)
             return None if count == len(tasks) else count
         return count
 
@@ -124,6 +118,9 @@ class Placing:
         row = session.nodes.row_of.get(task.nominated_node)
         mask = session.mask_of(session.rows[:0] if row is None else session.rows[session.rows == row])
         return mask if self.among is None else mask & self.among
+
+    def _record_reason(self, tasks: Sequence[Task], reason: Reason) -> None:
+        self._record(tasks, FitError(text=str(reason), reason=reason))
 
     def _record(self, tasks: Sequence[Task], error: FitError) -> None:
         for task in tasks:

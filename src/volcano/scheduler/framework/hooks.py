@@ -55,6 +55,7 @@ HOOKS: Final[tuple[Hook, ...]] = (
     Hook("overused", Fold.ANY, "enabledOverused"),
     Hook("allocatable", Fold.ALL, "enabledAllocatable"),
     Hook("allowance", Fold.SMALLEST, "enabledAllocatable"),
+    Hook("quota_refusal", Fold.FIRST_FAILURE, "enabledAllocatable"),
     Hook("preemptive", Fold.ALL, "enablePreemptive"),
     Hook("pre_filter", Fold.FIRST_FAILURE, "enablePredicate"),
     Hook("filter", Fold.NODES, "enablePredicate"),

@@ -125,9 +125,9 @@ def _reason(session: Session, job: Job) -> Reason:
         "NotEnoughResources",
         need=job.min_available,
         have=reached,
-        blocker=origin.key if origin is not None else "",
         message=job_text(session, job),
         nodes=error.nodes if error is not None else (),
+        cause=error.as_reason(origin.key) if error is not None and origin is not None else None,
     )
 
 

@@ -153,6 +153,9 @@ class Plugin:
         """
         raise NotImplementedError
 
+    def quota_refusal(self, queue: Queue, task: Task) -> Reason | None:
+        """Why `allocatable` refuses this task now, with numbers. Asked only after it has refused."""
+
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
         """May the queue take from others for these tasks?"""
         raise NotImplementedError

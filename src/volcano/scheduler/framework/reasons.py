@@ -42,6 +42,8 @@ class Reason:
     message: str = field(default="", compare=False)
     nodes: tuple[tuple[str, int], ...] = field(default=(), compare=False)
     """How many nodes refuse with which text."""
+    cause: Reason | None = field(default=None, compare=False)
+    """What stopped the first member, where the reason is about the whole."""
 
     def __str__(self) -> str:
         return self.message or self.code
@@ -97,6 +99,8 @@ class FitError:
     hypernode: str = ""
     text: str = ""
     """Set when the task was refused before any node was looked at."""
+    reason: Reason | None = None
+    """The record of that refusal."""
 
     def __str__(self) -> str:
         if self.text:
@@ -107,6 +111,12 @@ class FitError:
             return f"{where}0/0 nodes are unavailable"
         reasons = sorted_histogram({refusal.text: count for refusal, count in self.refusals})
         return f"{where}0/{total} nodes are unavailable: {reasons}."
+
+    def as_reason(self, blocker: str) -> Reason:
+        """The same as a record; `blocker` names the task that it is about."""
+        if self.reason is not None:
+            return self.reason
+        return Reason(Stage.PREDICATE, "NoNodeFits", blocker=blocker, message=str(self), nodes=self.nodes)
 
     @property
     def nodes(self) -> tuple[tuple[str, int], ...]:

@@ -23,7 +23,7 @@ from volcano.scheduler.framework.decisions import Bind, ClusterEvent, Condition,
 from volcano.scheduler.framework.dispatch import Dispatcher
 from volcano.scheduler.framework.options import SHARD_HARD, SHARD_SOFT, Options, nodes_to_find
 from volcano.scheduler.framework.plugin import Plugin, overrides, owner
-from volcano.scheduler.framework.reasons import FitError, Reason, Refusals
+from volcano.scheduler.framework.reasons import FitError, Reason, Refusals, Stage
 from volcano.scheduler.framework.statement import Kind, Operation, Statement
 
 if TYPE_CHECKING:
@@ -160,6 +160,12 @@ class Session:
             if wanted <= 0:
                 return 0
         return wanted
+
+    def quota_refusal(self, queue: Queue, task: Task) -> Reason:
+        """Why the queue may not take this task: as precisely as the plugins can say."""
+        told = self.hooks.first_failure("quota_refusal", queue, task)
+        text = f"queue {queue.name!r} may not take another pod like {task.key}"
+        return told or Reason(Stage.QUEUE, "QueueQuotaExceeded", blocker=queue.name, message=text)
 
     def tell_allocated(self, tasks: Sequence[Task]) -> Reason | None:
         """Tell the plugins; one that objects makes those that were told before take it back."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING, Job
-from volcano.scheduler.cluster.resources import Vector
+from volcano.scheduler.cluster.resources import AnyVector, Vector, render
+from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 
 
@@ -26,6 +27,17 @@ def claim(session: Session, job: Job) -> Vector | None:
     if job.phase == RUNNING and job.tally.allocated >= job.min_available:
         return without_gated(job, np.maximum(minimum(session, job) - job.allocated, 0))
     return None
+
+
+def quota_reason(session: Session, queue: str, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:
+    """The record of a queue that may not take one more task: which resource, how much it would be, how much it may."""
+    names = session.cluster.dimensions.names
+    parts = [
+        f"{names[d]} would be {render(names[d], int(used[d]))} of {render(names[d], int(limit[d]))}" for d in short
+    ]
+    text = f"queue {queue!r} may not take more: {', '.join(parts)}"
+    need, have = float(used[short[0]]), float(limit[short[0]])
+    return Reason(Stage.QUEUE, "QueueQuotaExceeded", need, have, blocker=queue, message=text)
 
 
 def without_gated(job: Job, amount: Vector) -> Vector:

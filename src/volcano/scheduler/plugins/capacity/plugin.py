@@ -19,7 +19,7 @@ from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.capacity.accounts import Account, open_accounts
 from volcano.scheduler.plugins.capacity.reclaim import GangVictims, Victims
-from volcano.scheduler.plugins.reservations import minimum, without_gated
+from volcano.scheduler.plugins.reservations import minimum, quota_reason, without_gated
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -112,6 +112,18 @@ class Capacity(Plugin):
             if wanted <= 0:
                 return 0
         return wanted
+
+    def quota_refusal(self, queue: Queue, task: Task) -> Reason | None:
+        account = self.accounts[queue.name]
+        refusal = self._refusal(account)
+        if refusal is not None:
+            return refusal
+        for one in account.chain:
+            used = one.allocated + task.profile.request
+            short = exceeding(task.profile.request, used, one.real_capability)
+            if short:
+                return quota_reason(self.session, one.queue.name, short, used, one.real_capability)
+        return None
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
         """It may take from others while it stays within its limit, and within its share in something it asks for."""

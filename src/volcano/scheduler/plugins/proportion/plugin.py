@@ -30,7 +30,7 @@ from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.proportion import water
-from volcano.scheduler.plugins.reservations import claim, minimum, without_gated
+from volcano.scheduler.plugins.reservations import claim, minimum, quota_reason, without_gated
 
 
 class Account:
@@ -108,6 +108,14 @@ class Proportion(Plugin):
             if dimension != PODS:  # quotas are not about the number of pods
                 wanted = min(wanted, int(left[dimension]) // int(profile.request[dimension]))
         return max(wanted, 0)
+
+    def quota_refusal(self, queue: Queue, task: Task) -> Reason | None:
+        if not queue.is_open:
+            return None
+        account = self.accounts[queue.name]
+        used = account.allocated + task.profile.request
+        short = exceeding(task.profile.request, used, account.deserved)
+        return quota_reason(self.session, queue.name, short, used, account.deserved) if short else None
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
         if not queue.is_open:
