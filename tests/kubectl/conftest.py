@@ -6,11 +6,9 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from tests.kubectl import binaries
 from tests.kubectl.harness import Cluster, Kubectl, eventually
-from tests.kubectl.objects import queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    cluster = Cluster(tmp_path_factory.mktemp("cluster") / "root")
     try:
         cluster.start()
         yield cluster
@@ -44,7 +42,6 @@ def anywhere(cluster: Cluster, binary: Path, tmp_path_factory: pytest.TempPathFa
     """kubectl without a namespace of its own; its discovery cache is shared by the tests of one binary."""
     kubectl = Kubectl(binary, cluster.kubeconfig, tmp_path_factory.mktemp("home"))
     eventually("the node to register", lambda: kubectl.get("nodes")["items"])
-    kubectl("apply", "-f", "-", stdin=yaml.safe_dump(queue("default")))
     return kubectl
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
+import sysconfig
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 READY_SECONDS = 60.0
 
@@ -87,56 +90,36 @@ class Kubectl:
 
 
 class Cluster:
-    """An API server, Kubernetes' small controllers and one node, each a process of its own."""
+    """Local mode as people start it: `vcctl local up`."""
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self.kubeconfig = home / "kubeconfig"
-        self._processes: list[subprocess.Popen[bytes]] = []
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.kubeconfig = root / "kubeconfig"
 
     def start(self) -> None:
-        data = self._home / "apiserver"
-        self._run("volcano.local.apiserver", "--data-dir", str(data), "--kubeconfig", str(self.kubeconfig))
-        _until("the API server to write its kubeconfig", self.kubeconfig.exists, self._check)
-        connect = ("--kubeconfig", str(self.kubeconfig))
-        self._run("volcano.local.builtin", *connect)
-        node = ("--name", "local", "--data-dir", str(self._home / "node"))
-        self._run("volcano.local.node", *connect, *node, "--client-ca-file", str(data / "pki" / "ca.crt"))
+        self._vcctl("up", "--detach")
 
     def stop(self) -> None:
-        from volcano.local.node.shutdown import stop_pods
+        self._vcctl("down")
 
-        for process in reversed(self._processes):
-            process.terminate()
-        for process in self._processes:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        stop_pods(self._home / "node")
-
-    def _run(self, module: str, *args: str) -> None:
-        log = (self._home / f"{module.rpartition('.')[2]}.log").open("wb")
-        with log:
-            self._processes.append(
-                subprocess.Popen([sys.executable, "-m", module, *args], stdout=log, stderr=subprocess.STDOUT)
+    def _vcctl(self, *args: str) -> None:
+        command = [Path(sysconfig.get_path("scripts"), "vcctl"), "local", *args, "--root", self._root]
+        # Its daemons keep the output open, so that reading a pipe to its end would wait for them.
+        with (self._root.parent / "vcctl.log").open("w+") as log:
+            done = subprocess.run(
+                command,
+                stdout=log,
+                stderr=log,
+                timeout=READY_SECONDS,
+                check=False,
             )
-
-    def _check(self) -> None:
-        for process in self._processes:
-            if process.poll() is not None:
-                logs = "".join(path.read_text() for path in self._home.glob("*.log"))
-                raise AssertionError(f"{process.args} ended with status {process.returncode}:\n{logs}")
+            log.seek(0)
+            assert done.returncode == 0, log.read()
 
 
-def _until(what: str, done: Any, check: Any = lambda: None) -> None:
+def eventually(what: str, condition: Callable[[], object]) -> None:
+    """Wait until `condition` returns something true."""
     deadline = time.monotonic() + READY_SECONDS
-    while not done():
-        check()
+    while not condition():
         assert time.monotonic() < deadline, f"waited {READY_SECONDS:.0f} s for {what}"
         time.sleep(0.05)
-
-
-def eventually(what: str, condition: Any) -> None:
-    """Wait until `condition` returns something true."""
-    _until(what, condition)

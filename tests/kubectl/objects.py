@@ -54,12 +54,3 @@ def vcjob(name: str, **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {"minAvailable": 1, "queue": "default", "schedulerName": "volcano", "tasks": tasks, **spec},
     }
-
-
-def queue(name: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": {"weight": 1, "reclaimable": True},
-    }

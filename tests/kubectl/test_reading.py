@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.kubectl.harness import eventually
 from tests.kubectl.objects import config_map, pod, vcjob
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def test_get_shows_the_columns_of_volcanos_kinds(kubectl: Kubectl) -> None:
     assert kubectl("get", "vcjob").out.split()[:5] == ["NAME", "STATUS", "MINAVAILABLE", "RUNNINGS", "AGE"]
     assert kubectl("get", "vj", "-o", "wide").column("QUEUE") == ["default"]
     assert kubectl("get", "q", "default").out.split()[:3] == ["NAME", "PARENT", "default"]
-    assert "No resources found" in kubectl("get", "pg").err
+    eventually("the podgroup", lambda: kubectl.get("pg")["items"])
+    assert kubectl("get", "pg").out.split()[:5] == ["NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE"]
     everything = kubectl("get", "vcjob,pg,queue,pods")
     assert "job.batch.volcano.sh/j" in everything.out
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kubectl.harness import eventually
-from tests.kubectl.objects import deployment, pod
+from tests.kubectl.objects import deployment, pod, vcjob
 
 if TYPE_CHECKING:
     from tests.kubectl.harness import Kubectl
@@ -100,3 +100,28 @@ def test_run_and_expose(kubectl: Kubectl) -> None:
     kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
     kubectl("expose", "pod", "p", "--port=80")
     assert kubectl.get("svc", "p")["spec"]["selector"] == {"run": "p"}
+
+
+def test_a_gang_is_followed_to_its_end(kubectl: Kubectl) -> None:
+    gang = vcjob("gang", minAvailable=3, plugins={"env": []})
+    task = gang["spec"]["tasks"][0]
+    task["replicas"] = 3
+    task["policies"] = [{"event": "TaskCompleted", "action": "CompleteJob"}]
+    task["template"]["spec"]["containers"][0]["command"] = ["sh", "-c", "echo member $VC_TASK_INDEX; sleep 1"]
+    task["template"]["spec"]["restartPolicy"] = "Never"
+    kubectl.create(gang)
+    with kubectl.start("get", "vcjob", "gang", "-w", "--no-headers") as watch:
+        kubectl("wait", "--for=jsonpath={.status.state.phase}=Completed", "vcjob/gang", "--timeout=40s")
+        assert watch.stdout is not None
+        assert any("Completed" in line for line in watch.stdout)
+        watch.terminate()
+    assert kubectl("get", "pods", "--sort-by=.metadata.name", "-o", "name").out.split() == [
+        f"pod/gang-work-{index}" for index in range(3)
+    ]
+    lines = kubectl("logs", "-l", "volcano.sh/job-name=gang", "--tail=-1").out.splitlines()
+    assert sorted(lines) == ["member 0", "member 1", "member 2"]
+    assert "ExecuteAction" in kubectl("describe", "vcjob", "gang").out
+    assert "Scheduled" in kubectl("get", "events", "--field-selector=involvedObject.kind=Pod").out
+    kubectl("delete", "vcjob", "gang", "--timeout=20s")
+    eventually("the pods to go", lambda: not kubectl.get("pods")["items"])
+    assert kubectl.get("pg")["items"] == []
