@@ -222,7 +222,7 @@ def view(name_argument: str, name: str, namespace: str, output: str | None, mast
     name = name or name_argument
     if not name:
         raise fail("job name (specified by --name or -N) is mandatory to view a particular job")
-    document, events, podgroup = run_async(_view(name, namespace, master, kubeconfig))
+    document, namespace_events, podgroup = run_async(_view(name, namespace, master, kubeconfig))
     if output in ("json", "yaml", "name"):
         print_documents([document], output, as_list=False)
         return
@@ -231,8 +231,10 @@ def view(name_argument: str, name: str, namespace: str, output: str | None, mast
         return
     from volcano.cli import job_view
 
+    prefix = document["metadata"].get("name", "") + "."
+    events = [event for event in namespace_events if event["metadata"].get("name", "").startswith(prefix)]
     click.echo(job_view.view(document, events, datetime.now(UTC)), nl=False)
-    waiting = job_view.waiting_lines(podgroup) if podgroup else []
+    waiting = job_view.waiting_lines(podgroup, namespace_events) if podgroup else []
     if waiting:
         click.echo("\n".join(waiting))
 
@@ -244,12 +246,10 @@ async def _view(
 
     async with connected(master, kubeconfig) as client:
         document = await client.get(JOBS.untyped, name, namespace)
-        found = await client.list(EVENTS.untyped, namespace)
-        prefix = document["metadata"].get("name", "") + "."
-        events = [event for event in found.items if event["metadata"].get("name", "").startswith(prefix)]
+        events = await client.list(EVENTS.untyped, namespace)
         phase = ((document.get("status") or {}).get("state") or {}).get("phase")
         podgroup = await podgroup_of(client, document) if phase in ("Pending", "Running", "Restarting") else None
-        return document, events, podgroup
+        return document, list(events.items), podgroup
 
 
 async def podgroup_of(client: Client, document: Document) -> Document | None:

@@ -39,21 +39,48 @@ def view(job: Document, events: Sequence[Document], now: datetime) -> str:
     return "\n".join(lines) + "\n"
 
 
-def waiting_lines(podgroup: Document) -> list[str]:
-    """Why the job's podgroup is not scheduled, from its conditions; nothing when it is."""
-    newest: Document | None = None
-    for condition in podgroup.get("status", {}).get("conditions", ()):
-        if condition.get("status") == "True":
-            newest = condition
-    if newest is None or newest.get("type") != "Unschedulable":
+def waiting_lines(podgroup: Document, events: Sequence[Document]) -> list[str]:
+    """Why the job's podgroup is not scheduled: its newest condition says, or else its newest event."""
+    name = podgroup["metadata"]["name"]
+    refusals = [
+        (found.get("reason", ""), found.get("message", ""))
+        for found in (_newest_condition(podgroup), _newest_refusal(name, events))
+        if found is not None
+    ]
+    if not refusals or _is_scheduled(podgroup):
         return []
-    phase = podgroup.get("status", {}).get("phase", "Pending")
+    reason, message = refusals[0]
     return [
         "Waiting:",
-        f"  PodGroup:\t{podgroup['metadata']['name']} ({phase})",
-        f"  Reason:  \t{newest.get('reason', '')}",
-        f"  Message: \t{newest.get('message', '')}",
+        f"  PodGroup:\t{name} ({podgroup.get('status', {}).get('phase', 'Pending')})",
+        f"  Reason:  \t{reason}",
+        f"  Message: \t{message}",
     ]
+
+
+def _conditions(podgroup: Document) -> list[Document]:
+    return [
+        condition for condition in podgroup.get("status", {}).get("conditions", ()) if condition.get("status") == "True"
+    ]
+
+
+def _is_scheduled(podgroup: Document) -> bool:
+    conditions = _conditions(podgroup)
+    return bool(conditions) and conditions[-1].get("type") == "Scheduled"
+
+
+def _newest_condition(podgroup: Document) -> Document | None:
+    refused = [condition for condition in _conditions(podgroup) if condition.get("type") == "Unschedulable"]
+    return refused[-1] if refused else None
+
+
+def _newest_refusal(podgroup: str, events: Sequence[Document]) -> Document | None:
+    refusals = [
+        event
+        for event in events
+        if event.get("reason") == "Unschedulable" and event.get("involvedObject", {}).get("name") == podgroup
+    ]
+    return max(refusals, key=lambda event: event.get("lastTimestamp") or "", default=None)
 
 
 def _block(indent: int, pairs: Sequence[tuple[str, object]]) -> Iterator[str]:
