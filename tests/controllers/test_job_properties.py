@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.controllers.job_world import COMMANDS, Interrupted, World, new_world, replace_member
 from volcano.api.batch import LifecyclePolicy
@@ -158,10 +165,16 @@ class JobLife(RuleBasedStateMachine):
         assert job.status.state.phase in resting, (job.status, world.pods)
 
 
-JobLife.TestCase.settings = settings(
-    max_examples=int(os.environ.get("VOLCANO_EXAMPLES", "150")),
-    stateful_step_count=int(os.environ.get("VOLCANO_STEPS", "40")),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-TestJobLife = JobLife.TestCase
+def histories(count: int, steps: int) -> settings:
+    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+    return settings(max_examples=count, stateful_step_count=steps, deadline=None, suppress_health_check=checks)
+
+
+def test_random_histories() -> None:
+    run_state_machine_as_test(JobLife, settings=histories(150, 40))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_many_long_random_histories() -> None:
+    run_state_machine_as_test(JobLife, settings=histories(20_000, 80))

@@ -94,7 +94,8 @@ def _keep_podgroup(job: Job, podgroup: PodGroup | None, plan: Plan, facts: Facts
 
 def _keep_pods(job: Job, members: Members, plan: Plan, tally: counts.Tally) -> None:
     create: list[Replica] = []
-    evict: list[Member] = [member for member in members if outlived_kill(job, member)]
+    restarting = job.status.state.phase == Phase.RESTARTING
+    evict: list[Member] = [member for member in members if outlived_kill(job, member)] if restarting else []
     for member in evict:
         tally.move(member.task, member.standing, TERMINATING)
     if not plan.waits_for_podgroup:
