@@ -105,13 +105,14 @@ class StatusWriter:
             )
             if getattr(live.status, field) != value
         }
+        newest = live.status.conditions[-len(wanted.conditions) :] if wanted.conditions else []
         changed = {
             condition.type: condition
             for condition in wanted.conditions
             if not any(
                 (old.type, old.status, old.reason, old.message)
                 == (condition.type, condition.status, condition.reason, condition.message)
-                for old in live.status.conditions
+                for old in newest
             )
         }
         if changed:

@@ -20,8 +20,16 @@ SCHEDULER_ERROR = "SchedulerError"
 def job_text(session: Session, job: Job) -> str:
     """What state the job's tasks are in, and where the first of them fails.
 
-    The origin is the first failing task in task order: one and the same as long as nothing changes.
+    The origin is the first failing task in task order: one and the same as long as nothing changes. Asked for when the
+    actions are done; the text is made once per session.
     """
+    text = session.job_texts.get(job.key)
+    if text is None:
+        text = session.job_texts[job.key] = _job_text(session, job)
+    return text
+
+
+def _job_text(session: Session, job: Job) -> str:
     counts = {**job.tally.describe(), "minAvailable": job.min_available}
     ready = POD_GROUP_READY if job.is_ready else POD_GROUP_NOT_READY
     text = f"{ready}, {sorted_histogram(counts)}"

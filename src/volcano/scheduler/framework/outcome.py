@@ -12,6 +12,7 @@ from volcano.scheduler.cluster.resources import Vector
 from volcano.scheduler.cluster.tasks import Status
 from volcano.scheduler.framework.decisions import (
     ClusterEvent,
+    Condition,
     Decisions,
     PodGroupDecision,
     PodVerdict,
@@ -81,7 +82,7 @@ def _jobs_to_report(session: Session) -> Iterable[Job]:
 
 def _report_job(session: Session, job: Job) -> None:
     decisions = session.decisions
-    conditions = session.conditions.get(job.key, [])
+    conditions = session.conditions.get(job.key) or _not_admitted(session, job)
     unschedulable = any(condition.type == UNSCHEDULABLE for condition in conditions)
     phase = phase_of(job, unschedulable=unschedulable)
     counts = job.tally.counts
@@ -108,6 +109,14 @@ def _report_job(session: Session, job: Job) -> None:
         session.reasons.setdefault(job.key, _reason(session, job))
     elif job.is_ready:
         session.reasons.pop(job.key, None)
+
+
+def _not_admitted(session: Session, job: Job) -> list[Condition]:
+    """A job that its queue does not admit has no pods to speak for it: its PodGroup says why."""
+    reason = session.reasons.get(job.key)
+    if reason is None or not job.is_pending or job.tasks:
+        return []
+    return [Condition(UNSCHEDULABLE, reason.code, str(reason))]
 
 
 def _reason(session: Session, job: Job) -> Reason:

@@ -66,6 +66,7 @@ class Session:
         self.fit_errors: dict[str, FitError] = {}
         """Why a task found no node, by uid; the last attempt counts."""
         self.job_errors: dict[str, str] = {}
+        self.job_texts: dict[str, str] = {}
         self.job_messages: dict[str, str] = {}
         """What is said about a job's pods that have no error of their own."""
         self.reasons: dict[str, Reason] = {}

@@ -10,7 +10,7 @@ from volcano.scheduler.cluster.resources import FloatVector, exceeding
 from volcano.scheduler.framework.plugin import Plugin, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.plugins.reservations import claim, minimum, without_gated
+from volcano.scheduler.plugins.reservations import claim, minimum, overdrawn, without_gated
 
 DEFAULT_FACTOR = 1.2
 
@@ -47,8 +47,15 @@ class Overcommit(Plugin):
         text = f"resource in cluster is overused: overused {' '.join(names)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
         first = short[0]
-        need = float(self.claimed[first] + wanted[first])
-        return Reason(Stage.ENQUEUE, "ClusterOverused", need, float(self.idle[first]), blocker=names[0], message=text)
+        claimed = self.claimed + wanted
+        return Reason(
+            Stage.ENQUEUE,
+            "ClusterOverused",
+            need=float(claimed[first]),
+            have=float(self.idle[first]),
+            blocker=names[0],
+            message=f"{text}: {overdrawn(self.session, short, claimed, self.idle)}",
+        )
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:

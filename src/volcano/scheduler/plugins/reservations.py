@@ -29,13 +29,17 @@ def claim(session: Session, job: Job) -> Vector | None:
     return None
 
 
+def overdrawn(session: Session, short: list[int], used: AnyVector, limit: AnyVector) -> str:
+    """`cpu would be 3 of 2400m`, for each resource that is short."""
+    names = session.cluster.dimensions.names
+    return ", ".join(
+        f"{names[d]} would be {render(names[d], int(used[d]))} of {render(names[d], int(limit[d]))}" for d in short
+    )
+
+
 def quota_reason(session: Session, queue: str, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:
     """The record of a queue that may not take one more task: which resource, how much it would be, how much it may."""
-    names = session.cluster.dimensions.names
-    parts = [
-        f"{names[d]} would be {render(names[d], int(used[d]))} of {render(names[d], int(limit[d]))}" for d in short
-    ]
-    text = f"queue {queue!r} may not take more: {', '.join(parts)}"
+    text = f"queue {queue!r} may not take more: {overdrawn(session, short, used, limit)}"
     need, have = float(used[short[0]]), float(limit[short[0]])
     return Reason(Stage.QUEUE, "QueueQuotaExceeded", need, have, blocker=queue, message=text)
 

@@ -19,7 +19,7 @@ from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.capacity.accounts import Account, open_accounts
 from volcano.scheduler.plugins.capacity.reclaim import GangVictims, Victims
-from volcano.scheduler.plugins.reservations import minimum, quota_reason, without_gated
+from volcano.scheduler.plugins.reservations import minimum, overdrawn, quota_reason, without_gated
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -184,6 +184,7 @@ class Capacity(Plugin):
         text = f"queue resource quota insufficient: insufficient {names}"
         self.session.tell_pod_group(job, "Unschedulable", text)
         limit = float(account.real_capability[short[0]])
+        text = f"{text}: {overdrawn(self.session, short, used, account.real_capability)}"
         return Reason(
             Stage.ENQUEUE, "QueueQuotaExceeded", float(used[short[0]]), limit, blocker=account.queue.name, message=text
         )

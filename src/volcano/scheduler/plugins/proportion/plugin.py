@@ -30,7 +30,7 @@ from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.proportion import water
-from volcano.scheduler.plugins.reservations import claim, minimum, quota_reason, without_gated
+from volcano.scheduler.plugins.reservations import claim, minimum, overdrawn, quota_reason, without_gated
 
 
 class Account:
@@ -144,6 +144,7 @@ class Proportion(Plugin):
         text = f"queue resource quota insufficient: insufficient {names}"
         self.session.tell_pod_group(job, "Unschedulable", text)
         need, have = float(claimed[short[0]]), float(account.ceiling[short[0]])
+        text = f"{text}: {overdrawn(self.session, short, claimed, account.ceiling)}"
         return Reason(Stage.ENQUEUE, "QueueQuotaExceeded", need, have, blocker=queue.name, message=text)
 
     def job_enqueued(self, job: Job) -> None:
