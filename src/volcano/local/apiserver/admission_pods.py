@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
-_SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _HIGHEST_USER_PRIORITY = 1_000_000_000
 _UNREACHABLE_SECONDS = 300
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -60,8 +59,6 @@ class PodDefaults:
     def _class(self, call: Call, name: str) -> tuple[int, str]:
         entry = self._store.latest(_CLASSES, name)
         if entry is None:
-            if name in _SYSTEM_CLASSES:
-                return _SYSTEM_CLASSES[name], "PreemptLowerPriority"
             raise status.forbidden(call.resource, call.name, f"no PriorityClass with name {name} was found")
         found = entry.document()
         return found.get("value", 0), found.get("preemptionPolicy") or "PreemptLowerPriority"

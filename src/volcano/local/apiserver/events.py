@@ -76,7 +76,6 @@ class Expiry:
     def _sweep(self) -> None:
         self._timer = None
         horizon = time.time() - LIFETIME_SECONDS
-        self._store.compact()
         while self._written and self._written[0][0] < horizon:
             _, key, revision = self._written.popleft()
             entry = self._store.latest(COLLECTION, key)

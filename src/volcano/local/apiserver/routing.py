@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from volcano.http.message import Request
 
 
 class Target(NamedTuple):
@@ -39,3 +42,18 @@ def parse(path: str) -> Target | None:
         namespace, rest = rest[1], rest[2:]
     name = rest[1] if len(rest) > 1 else ""
     return Target(group, version, namespace, rest[0], name, "/".join(rest[2:]), watch)
+
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def verb_of(request: Request, target: Target) -> str:
+    """The Kubernetes verb of a request, as discovery, authorization and metrics name it."""
+    method = request.method
+    if method in ("GET", "HEAD"):
+        if target.watch or (request.query and request.param("watch") in ("true", "1")):
+            return "watch"
+        return "get" if target.name else "list"
+    if method == "DELETE" and not target.name:
+        return "deletecollection"
+    return _VERBS.get(method, method.lower())

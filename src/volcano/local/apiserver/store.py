@@ -139,6 +139,7 @@ class Store:
         self._gathering = Batch()
         self._committing: Batch | None = None
         self._flush_scheduled = False
+        self._compaction: asyncio.TimerHandle | None = None
         self.revision = 1  # the newest change, durable or not
         self.durable = 1  # what reads and watches may see
         self.trouble: StorageError | None = None  # why the last commit failed, until one succeeds
@@ -263,6 +264,8 @@ class Store:
         """Finish what is on its way and release the file."""
         if self.revision != self.durable:
             await self.settled()
+        if self._compaction is not None:
+            self._compaction.cancel()
         self._journal.close()
 
     def _take_row(self) -> int:
@@ -312,6 +315,9 @@ class Store:
             if not waiter.done():
                 waiter.set_result(None)
         self._forget({collection for collection, _ in batch.events})
+        if self._compaction is None:
+            loop = asyncio.get_running_loop()
+            self._compaction = loop.call_later(HISTORY_SECONDS + 1.0, self._compact)
 
     def _roll_back(self, failed: Batch, error: StorageError) -> None:
         """Nothing after `durable` happened: undo it newest first, and tell every writer why."""
@@ -339,9 +345,12 @@ class Store:
             while log and log[0].revision <= self.durable and (log[0].time < horizon or len(log) > HISTORY_EVENTS):
                 collection.floor = log.popleft().revision
 
-    def compact(self) -> None:
-        """Drop history older than five minutes everywhere (a busy collection does this by itself)."""
+    def _compact(self) -> None:
+        """Drop old history of collections that have become quiet (a busy one does it by itself)."""
+        self._compaction = None
         self._forget(self._collections.values())
+        if any(collection.log for collection in self._collections.values()):
+            self._compaction = asyncio.get_running_loop().call_later(HISTORY_SECONDS / 2, self._compact)
 
     def _recover(self, rows: Iterable[Row]) -> None:
         taken: set[int] = set()
