@@ -19,6 +19,7 @@ from volcano.kube.informer import Callbacks, Informer
 from volcano.kube.workqueue import WorkQueue
 from volcano.local.node import admission, plan, simulation, sources, status, volumes
 from volcano.local.node.addresses import loopback_address
+from volcano.local.node.cgroups import limits_of
 from volcano.local.node.fetching import fetch
 from volcano.local.node.hosts import HostsFiles
 from volcano.local.node.layout import Layout
@@ -74,6 +75,8 @@ class NodeAgent:
         await self.runtime.start()
         if self.runtime.isolation_fault:
             log.warning("pods share this machine's files: %s; mount paths are rewritten", self.runtime.isolation_fault)
+        if self.runtime.cgroups is None:
+            log.info("this user may not make cgroups with a memory controller: resource limits are not enforced")
         for uid, run in self.runtime.runs.items():
             self._addresses[uid] = run.plan["address"]
         try:
@@ -200,11 +203,14 @@ class NodeAgent:
         facts = self._facts(pod)
         plan.check_commands(pod)
         found = await fetch(self._client, pod, sources.references(pod))
-        machine = plan.Machine(self._layout, self._base_environment, not self.runtime.isolation_fault)
+        isolate, cgroups = not self.runtime.isolation_fault, self.runtime.cgroups
+        machine = plan.Machine(self._layout, self._base_environment, isolate, cgroups)
         made = plan.make_plan(pod, facts, found, machine, now)
+        everyone = (*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"])
+        limits = {container["name"]: limits_of(container) for container in everyone}
         try:
             self._hosts.add(facts)
-            await self.runtime.launch(made, volumes.contents(pod, facts, found))
+            await self.runtime.launch(made, volumes.contents(pod, facts, found), limits)
         except OSError as error:
             raise PlanError("CreateContainerError", f"this node cannot start the pod: {error}") from error
 

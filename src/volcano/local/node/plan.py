@@ -12,6 +12,7 @@ from typing import cast
 from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.local.node import actions, environment, volumes
+from volcano.local.node.cgroups import Cgroups
 from volcano.local.node.layout import Layout, PodLayout
 from volcano.local.node.rewriting import rewrite, volume_variable
 from volcano.local.node.sources import PlanError, PodFacts, Sources
@@ -24,11 +25,12 @@ NEEDS_RUNTIME = "NeedsContainerRuntime"
 
 @dataclass(frozen=True)
 class Machine:
-    """What plans depend on beyond the pod: the host's variables for every container, and whether it can isolate."""
+    """What plans depend on beyond the pod: the host's variables, whether it can isolate, where its cgroups are."""
 
     layout: Layout
     base_environment: Mapping[str, str]
     isolate: bool
+    cgroups: Cgroups | None = None
 
 
 def make_plan(pod: JsonObject, facts: PodFacts, sources: Sources, machine: Machine, started_at: float) -> PodPlan:
@@ -99,6 +101,7 @@ class _Planner:
             folder = rewrite(folder, mounts)
         security = {**(spec.get("securityContext") or {}), **(container.get("securityContext") or {})}
         own_policy = container.get("restartPolicy")
+        cgroups = self._machine.cgroups
         return {
             "name": container["name"],
             "argv": argv,
@@ -109,7 +112,7 @@ class _Planner:
             "mounts": [*mounts, *self._hosts(spec)] if self._machine.isolate else [],
             "user": security.get("runAsUser"),
             "group": security.get("runAsGroup"),
-            "cgroup": {},
+            "cgroup": str(cgroups.path(self._facts.uid, container["name"])) if cgroups else "",
             "probes": actions.probe_plans(container, self._facts.pod_ip),
             "post_start": actions.hook_plan(container, "postStart", self._facts.pod_ip),
             "pre_stop": actions.hook_plan(container, "preStop", self._facts.pod_ip),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from volcano.local.node import files
+from volcano.local.node.cgroups import Cgroups, find
 from volcano.local.node.deaths import Watch, watch_death
 from volcano.local.node.layout import Layout
 from volcano.local.node.supervisor import record
@@ -27,6 +28,7 @@ from volcano.local.node.zygotes import Zygote
 log = logging.getLogger(__name__)
 
 _CLAIM_SECONDS = 5.0
+Limits = Mapping[str, Mapping[str, str]]
 
 
 @dataclass
@@ -48,6 +50,7 @@ class ProcessRuntime:
 
     def __init__(self, layout: Layout, changed: Callable[[str], None]) -> None:
         self.layout = layout
+        self.cgroups: Cgroups | None = None
         self.runs: dict[str, Run] = {}
         self._changed = changed
         self._zygote = Zygote(layout.supervisor_log)
@@ -62,6 +65,7 @@ class ProcessRuntime:
     async def start(self) -> None:
         """Listen to supervisors, then adopt the pods of an earlier node process."""
         self.layout.pods.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.cgroups = find(self.layout.root)
         self._listen()
         await self._zygote.start()
         for folder in sorted(self.layout.pods.iterdir()):
@@ -79,9 +83,9 @@ class ProcessRuntime:
 
     # --- acting on pods -------------------------------------------------------------------------------------------
 
-    async def launch(self, plan: PodPlan, contents: Mapping[str, Content]) -> None:
-        """Write down a new pod and give it a supervisor."""
-        await asyncio.to_thread(self._create, plan, contents)
+    async def launch(self, plan: PodPlan, contents: Mapping[str, Content], limits: Limits) -> None:
+        """Write down a new pod and give it a supervisor. `limits` are cgroup files by container."""
+        await asyncio.to_thread(self._create, plan, contents, limits)
         self.runs[plan["uid"]] = Run(plan, new_pod_report(plan))
         await self.supervise(plan["uid"])
 
@@ -107,10 +111,14 @@ class ProcessRuntime:
         run = self.runs.pop(uid, None)
         if run is not None and run.supervisor is not None:
             run.supervisor.cancel()
+        if self.cgroups is not None:
+            self.cgroups.remove(uid)
         await asyncio.to_thread(shutil.rmtree, self.layout.pod(uid).root, ignore_errors=True)
 
-    def _create(self, plan: PodPlan, contents: Mapping[str, Content]) -> None:
+    def _create(self, plan: PodPlan, contents: Mapping[str, Content], limits: Limits) -> None:
         files.prepare(self.layout, plan, contents)
+        if self.cgroups is not None:
+            self.cgroups.create(plan["uid"], limits)
         record.write_durably(str(self.layout.pod(plan["uid"]).plan), plan)
 
     # --- knowing what they do -------------------------------------------------------------------------------------

@@ -66,6 +66,22 @@ def kill(pid: int, number: int) -> None:
         return
 
 
+def empty_cgroup(container: ContainerPlan) -> None:
+    """Kill whatever is left in the container's cgroup."""
+    if container["cgroup"]:
+        with contextlib.suppress(OSError), open(os.path.join(container["cgroup"], "cgroup.kill"), "w") as file:
+            file.write("1")
+
+
+def out_of_memory_kills(container: ContainerPlan) -> int:
+    """How often the kernel has killed in the container's cgroup for lack of memory."""
+    if not container["cgroup"]:
+        return 0
+    with contextlib.suppress(OSError), open(os.path.join(container["cgroup"], "memory.events")) as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+    return 0
+
+
 def _become(
     plan: PodPlan,
     container: ContainerPlan,
@@ -106,9 +122,8 @@ def _redirect(output: int, errors: int) -> None:
 
 def _limit(container: ContainerPlan) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    folder = container["cgroup"].get("path")
-    if folder:
-        with open(os.path.join(folder, "cgroup.procs"), "w") as file:
+    if container["cgroup"]:
+        with contextlib.suppress(OSError), open(os.path.join(container["cgroup"], "cgroup.procs"), "w") as file:
             file.write("0")
 
 

@@ -53,6 +53,8 @@ class ProbePlan(TypedDict):
 
 
 class ContainerPlan(TypedDict):
+    """`cgroup` is the folder of the container's cgroup, "" where there is none."""
+
     name: str
     argv: list[str]
     env: dict[str, str]
@@ -62,7 +64,7 @@ class ContainerPlan(TypedDict):
     mounts: list[Mount]
     user: int | None
     group: int | None
-    cgroup: dict[str, str]
+    cgroup: str
     probes: dict[ProbeKind, ProbePlan]
     post_start: ActionPlan | None
     pre_stop: ActionPlan | None

@@ -58,6 +58,7 @@ class PodSupervisor:
         self._probes = Probes(kernel)
         self._hooks: dict[int, ContainerPlan] = {}
         self._late: dict[int, float] = {}
+        self._starved: dict[str, int] = {}
         self._kill_at: float | None = None
         self._is_saved = False
         self._is_announced = False
@@ -110,6 +111,7 @@ class PodSupervisor:
             time.sleep(RETRY_SECONDS)
         for container, process in forked:
             self._watch(container, process)
+            self._starved[container["name"]] = containers.out_of_memory_kills(container)
             fault = containers.release(process)
             if fault:
                 self._fail_start(container, process, fault)
@@ -185,7 +187,9 @@ class PodSupervisor:
         if code < 0:
             code, number = 128 - code, -code
         reason = "Completed" if code == 0 else "Error"
-        if number == signal.SIGKILL and _ran_out_of_memory(container):
+        if number == signal.SIGKILL and containers.out_of_memory_kills(container) > self._starved.get(
+            container["name"], 0
+        ):
             reason = "OOMKilled"
         return _exit(state["started_at"], code, number, reason, "")
 
@@ -193,6 +197,7 @@ class PodSupervisor:
         name = container["name"]
         state = self._report["containers"][name]
         containers.kill(state["pid"], signal.SIGKILL)
+        containers.empty_cgroup(container)
         self._probes.end(name)
         self._late.pop(state["pid"], None)
         for stream in self._streams.pop(name, []):
@@ -331,14 +336,6 @@ def _children() -> list[int]:
             return [int(pid) for pid in file.read().split()]
     except FileNotFoundError:
         return []
-
-
-def _ran_out_of_memory(container: ContainerPlan) -> bool:
-    folder = container["cgroup"].get("path")
-    if not folder:
-        return False
-    with open(os.path.join(folder, "memory.events")) as file:
-        return any(line.startswith("oom_kill ") and not line.endswith(" 0\n") for line in file)
 
 
 def _exit(started_at: float, code: int, number: int, reason: str, message: str) -> Exit:
