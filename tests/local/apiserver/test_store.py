@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from volcano.local.apiserver.journal import MemoryJournal, Row, StorageError, StorageFull
+from volcano.local.apiserver.journal import MemoryJournal, Row, SqliteJournal, StorageError, StorageFull
 from volcano.local.apiserver.store import HISTORY_SECONDS, Compacted, Event, Stale, Store
 
 KEYS = ("a/x", "a/y", "a-b/x", "b/x")
@@ -248,3 +249,55 @@ async def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Any) -> 
     await again.settled()
     assert json.loads(again.latest("pods", "a/new").body)["metadata"]["resourceVersion"] == str(store.durable + 1)  # type: ignore[union-attr]
     await again.close()
+
+
+def test_a_full_disk_fails_the_write_and_nothing_else(tmp_path: Any) -> None:
+    path = str(tmp_path / "state.db")
+
+    async def fill() -> None:
+        journal = SqliteJournal(path)
+        store = Store(journal)
+        store.put("pods", "a/kept", document("a/kept"))
+        await store.settled()
+        pages = journal._database.execute("PRAGMA page_count").fetchone()[0]
+        journal._database.execute(f"PRAGMA max_page_count = {pages + 2}")
+        store.put("pods", "a/small", document("a/small"))
+        await store.settled()
+        store.put("pods", "a/large", document("a/large", filler="x" * 100_000))
+        with pytest.raises(StorageFull, match="no space left"):
+            await store.settled()
+        assert [entry.key for entry in store.scan("pods")] == ["a/kept", "a/small"]
+        assert store.trouble is not None
+        journal._database.execute("PRAGMA max_page_count = 100000")
+        store.put("pods", "a/later", document("a/later"))
+        await store.settled()
+        assert store.trouble is None
+        await store.close()
+
+    asyncio.run(fill())
+    assert [entry.key for entry in Store.open(path).scan("pods")] == ["a/kept", "a/later", "a/small"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(operations)
+def test_a_reopened_store_is_what_was_committed(steps: list[tuple[str, str, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/state.db"
+        store = Store.open(path)
+
+        async def write() -> None:
+            for kind, name, key in steps:
+                if kind == "put":
+                    store.put(name, key, document(key))
+                elif kind == "delete" and store.latest(name, key) is not None:
+                    store.delete(name, key)
+                elif kind == "commit":
+                    await store.settled()
+            await store.close()
+
+        asyncio.run(write())
+        again = Store.open(path)
+        assert again.durable == store.durable
+        for name in COLLECTIONS:
+            assert [entry.body for entry in again.scan(name)] == [entry.body for entry in store.scan(name)]
+        asyncio.run(again.close())
