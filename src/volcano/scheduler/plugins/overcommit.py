@@ -45,16 +45,17 @@ class Overcommit(Plugin):
             return Vote.PERMIT
         names = [self.session.cluster.dimensions.names[dimension] for dimension in short]
         text = f"resource in cluster is overused: overused {' '.join(names)}"
+        claimed = self.claimed + wanted
+        text = f"{text}: {overdrawn(self.session, short, claimed, self.idle)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
         first = short[0]
-        claimed = self.claimed + wanted
         return Reason(
             Stage.ENQUEUE,
             "ClusterOverused",
             need=float(claimed[first]),
             have=float(self.idle[first]),
             blocker=names[0],
-            message=f"{text}: {overdrawn(self.session, short, claimed, self.idle)}",
+            message=text,
         )
 
     def job_enqueued(self, job: Job) -> None:

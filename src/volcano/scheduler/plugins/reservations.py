@@ -30,10 +30,11 @@ def claim(session: Session, job: Job) -> Vector | None:
 
 
 def overdrawn(session: Session, short: list[int], used: AnyVector, limit: AnyVector) -> str:
-    """`cpu would be 3 of 2400m`, for each resource that is short."""
+    """`3 cpu needed, 2400m available`, for each resource that is short."""
     names = session.cluster.dimensions.names
     return ", ".join(
-        f"{names[d]} would be {render(names[d], int(used[d]))} of {render(names[d], int(limit[d]))}" for d in short
+        f"{render(names[d], int(used[d]))} {names[d]} needed, {render(names[d], max(int(limit[d]), 0))} available"
+        for d in short
     )
 
 

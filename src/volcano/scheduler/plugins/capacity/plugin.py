@@ -182,9 +182,9 @@ class Capacity(Plugin):
     def _quota_reason(self, job: Job, account: Account, short: list[int], used: FloatVector) -> Reason:
         names = " ".join(self.session.cluster.dimensions.names[dimension] for dimension in short)
         text = f"queue resource quota insufficient: insufficient {names}"
+        text = f"{text}: {overdrawn(self.session, short, used, account.real_capability)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
         limit = float(account.real_capability[short[0]])
-        text = f"{text}: {overdrawn(self.session, short, used, account.real_capability)}"
         return Reason(
             Stage.ENQUEUE, "QueueQuotaExceeded", float(used[short[0]]), limit, blocker=account.queue.name, message=text
         )

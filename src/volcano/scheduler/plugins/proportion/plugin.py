@@ -142,9 +142,9 @@ class Proportion(Plugin):
             return Vote.PERMIT
         names = " ".join(self.session.cluster.dimensions.names[dimension] for dimension in short)
         text = f"queue resource quota insufficient: insufficient {names}"
+        text = f"{text}: {overdrawn(self.session, short, claimed, account.ceiling)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
         need, have = float(claimed[short[0]]), float(account.ceiling[short[0]])
-        text = f"{text}: {overdrawn(self.session, short, claimed, account.ceiling)}"
         return Reason(Stage.ENQUEUE, "QueueQuotaExceeded", need, have, blocker=queue.name, message=text)
 
     def job_enqueued(self, job: Job) -> None:
