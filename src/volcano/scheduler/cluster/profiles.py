@@ -151,6 +151,7 @@ class Profiles:
             spec.overhead,
             spec.resources,
             spec.volumes,
+            meta.name if any(volume.ephemeral for volume in spec.volumes) else None,  # their claims bear its name
             spec.resource_claims,
             spec.host_network,
             [(c.image, c.resources.requests, c.resources.claims, c.resources.limits, c.ports) for c in spec.containers],

@@ -16,6 +16,7 @@ from volcano.api.resources import PODS
 from volcano.kube.client import Client, PatchKind
 from volcano.kube.errors import ApiError, Conflict, NotFound
 from volcano.kube.events import NORMAL, WARNING, EventRecorder
+from volcano.scheduler.daemon.claims import settle
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.metrics import Metrics
 from volcano.scheduler.framework.decisions import Bind, Eviction
@@ -26,6 +27,7 @@ WORKERS: Final = 48
 ATTEMPTS: Final = 4
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 60.0
+CLAIM_TIMEOUT_SECONDS: Final = 600.0
 
 OnBindFailed = Callable[[Bind, str], None]
 
@@ -92,6 +94,8 @@ class Outbox:
     async def _bind(self, bind: Bind) -> None:
         began = time.monotonic()
         try:
+            if bind.claims:
+                await settle(self._client, bind.claims, CLAIM_TIMEOUT_SECONDS)
             await self._persist(
                 lambda: self._client.bind(bind.namespace, bind.name, bind.uid, bind.node, bind.annotations or None)
             )

@@ -9,6 +9,15 @@ from volcano.scheduler.framework.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimBinding:
+    """A volume claim that is bound together with its pod: to a volume, or to be provisioned for a node."""
+
+    claim: str
+    volume: str = ""
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Bind:
     """One pod gets its node."""
 
@@ -18,6 +27,8 @@ class Bind:
     node: str
     job: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    claims: tuple[ClaimBinding, ...] = ()
+    """To be settled before the pod itself is bound."""
 
     @property
     def key(self) -> str:

@@ -72,6 +72,7 @@ HOOKS: Final[tuple[Hook, ...]] = (
     Hook("allocated", Fold.NOTIFY),
     Hook("deallocated", Fold.NOTIFY),
     Hook("bind_annotations", Fold.NOTIFY),
+    Hook("bind_claims", Fold.NOTIFY),
 )
 
 SWITCHES: Final[tuple[str, ...]] = (

@@ -339,12 +339,13 @@ class Session:
         annotations: dict[str, str] = {}
         for callback in self.hooks.callbacks("bind_annotations"):
             annotations.update(callback(task))
+        claims = tuple(claim for callback in self.hooks.callbacks("bind_claims") for claim in callback(task))
         task.trial = None
         self._touch(task)
         key = task.job.key if task.job else ""
         self.decisions.binds[task.key] = task.node_name
         self.decisions.bind_order.append((task.key, task.node_name))
-        return Bind(task.uid, task.namespace, task.name, task.node_name, key, annotations)
+        return Bind(task.uid, task.namespace, task.name, task.node_name, key, annotations, claims)
 
     def _touch(self, task: Task) -> None:
         if task.job is not None:

@@ -5,51 +5,41 @@ The rules are Kubernetes' and live in plugins/kubernetes/; room for resources is
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 
 from volcano.scheduler.cluster.census import Census
 from volcano.scheduler.cluster.nodes import Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import PODS
+from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.decisions import ClaimBinding
 from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.framework.reasons import FITS, Codes
+from volcano.scheduler.framework.reasons import FITS, Codes, Reason
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.kubernetes import node_terms, ports, taints
 from volcano.scheduler.plugins.kubernetes.inter_pod import InterPodAffinity
 from volcano.scheduler.plugins.kubernetes.spread import TopologySpread
 from volcano.scheduler.plugins.predicates import verdict as refusals
+from volcano.scheduler.plugins.predicates.arguments import Arguments
 from volcano.scheduler.plugins.predicates.verdict import Verdict
-
-
-def _argument(name: str, default: Any = True) -> Any:
-    return msgspec.field(default=default, name=name)
-
-
-class Arguments(msgspec.Struct, frozen=True):
-    node_affinity: bool = _argument("predicate.NodeAffinityEnable")
-    node_ports: bool = _argument("predicate.NodePortsEnable")
-    taints: bool = _argument("predicate.TaintTolerationEnable")
-    pod_affinity: bool = _argument("predicate.PodAffinityEnable")
-    volume_limits: bool = _argument("predicate.NodeVolumeLimitsEnable")
-    volume_zone: bool = _argument("predicate.VolumeZoneEnable")
-    topology_spread: bool = _argument("predicate.PodTopologySpreadEnable")
-    volume_binding: bool = _argument("predicate.VolumeBindingEnable")
-    cache: bool = _argument("predicate.CacheEnable", default=False)
-    """Accepted: verdicts are always kept per profile."""
-    resource_claims: bool = _argument("predicate.DynamicResourceAllocationEnable")
-    bind_timeout_seconds: int = _argument("volumebinding.bindTimeoutSeconds", default=600)
-    volume_weight: int = _argument("volumebinding.weight", default=1)
-    volume_shape: list[dict[str, int]] = _argument("volumebinding.shape", default=[])
-    claim_timeout_seconds: int = _argument("dynamicresources.filterTimeoutSeconds", default=10)
+from volcano.scheduler.plugins.predicates.volumes import VolumeRules
 
 
 class Predicates(Plugin):
     name = "predicates"
     Arguments = Arguments
-    watches = ("namespaces",)
+    watches = (
+        "namespaces",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "storageclasses",
+        "csinodes",
+        "csidrivers",
+        "csistoragecapacities",
+        "volumeattachments",
+    )
 
     def open(self, session: Session) -> None:
         arguments: Arguments = self.arguments
@@ -58,7 +48,11 @@ class Predicates(Plugin):
         cluster = session.cluster
         self._inter_pod = InterPodAffinity(cluster, preferred=False) if arguments.pod_affinity else None
         self._spread = TopologySpread(cluster, hard=True) if arguments.topology_spread else None
+        self._volumes = VolumeRules(cluster, arguments)
         cluster.index(Census).begin()
+
+    def pre_filter(self, task: Task) -> Reason | None:
+        return self._volumes.objection(task)
 
     def filter(self, profile: Profile, rows: Rows) -> Codes:
         settled = self._settled.get(profile.id)
@@ -69,21 +63,33 @@ class Predicates(Plugin):
         if profile.ports and self.arguments.node_ports:
             verdict.refuse(ports.taken(self.session.cluster, profile, rows), refusals.PORTS)
         self._judge_company(profile, rows, verdict)
+        self._volumes.judge(profile, rows, verdict)
         return verdict.codes
 
     def couples_nodes(self, profile: Profile) -> bool:
         if self._spread is not None and self._spread.applies(profile):
             return True
-        return self._inter_pod is not None and self._inter_pod.couples(profile)
+        if self._inter_pod is not None and self._inter_pod.couples(profile):
+            return True
+        return self._volumes.couples(profile)
 
     def affected(self, profile: Profile, changed: Index) -> Index | None:
         more = changed[:0]
-        for part in (self._inter_pod, self._spread):
+        for part in (self._inter_pod, self._spread, self._volumes):
             rows = part.affected(profile, changed) if part is not None else changed[:0]
             if rows is None:
                 return None
             more = rows if not len(more) else np.union1d(more, rows)
         return more
+
+    def allocated(self, tasks: Sequence[Task]) -> Reason | None:
+        return self._volumes.promise(tasks)
+
+    def deallocated(self, tasks: Sequence[Task]) -> None:
+        self._volumes.release(tasks)
+
+    def bind_claims(self, task: Task) -> Sequence[ClaimBinding]:
+        return self._volumes.decide(task)
 
     def _settle(self, profile: Profile) -> Codes:
         """What node objects alone decide."""

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from volcano.scheduler.cluster.nodes import Mask
-from volcano.scheduler.framework.reasons import FITS, Codes, Refusal, Refusals
+from volcano.scheduler.framework.reasons import FITS, Codes, Refusal, Refusals, Stage
 
 PLUGIN: Final = "predicates"
 
@@ -23,6 +23,21 @@ SPREAD_LABEL: Final = Refusal(
     PLUGIN, "node(s) didn't match pod topology spread constraints (missing required label)", resolvable=False
 )
 SPREAD: Final = Refusal(PLUGIN, "node(s) didn't match pod topology spread constraints")
+NO_VOLUME: Final = Refusal(
+    PLUGIN,
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+    resolvable=False,
+    stage=Stage.VOLUME,
+)
+VOLUME_NODE: Final = Refusal(
+    PLUGIN, "node(s) didn't match PersistentVolume's node affinity", resolvable=False, stage=Stage.VOLUME
+)
+NOTHING_TO_BIND: Final = Refusal(
+    PLUGIN, "node(s) didn't find available persistent volumes to bind", resolvable=False, stage=Stage.VOLUME
+)
+NO_SPACE: Final = Refusal(PLUGIN, "node(s) did not have enough free storage", resolvable=False, stage=Stage.VOLUME)
+VOLUME_ZONE: Final = Refusal(PLUGIN, "node(s) had no available volume zone", resolvable=False, stage=Stage.VOLUME)
+VOLUME_LIMIT: Final = Refusal(PLUGIN, "node(s) exceed max volume count", stage=Stage.VOLUME)
 
 
 class Verdict:
