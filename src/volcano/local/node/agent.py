@@ -15,12 +15,13 @@ from volcano.api.meta import JsonObject
 from volcano.api.resources import PODS
 from volcano.kube.client import Client
 from volcano.kube.errors import ApiError, Conflict, NotFound
+from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.informer import Callbacks, Informer
 from volcano.kube.workqueue import WorkQueue
-from volcano.local.node import admission, plan, simulation, sources, status, volumes
+from volcano.local.node import admission, news, plan, simulation, sources, status, volumes
 from volcano.local.node.addresses import loopback_address
 from volcano.local.node.cgroups import limits_of
-from volcano.local.node.fetching import fetch
+from volcano.local.node.fetching import Fetcher
 from volcano.local.node.hosts import HostsFiles
 from volcano.local.node.layout import Layout
 from volcano.local.node.runtime import ProcessRuntime, Run
@@ -33,6 +34,7 @@ TERMINAL = ("Succeeded", "Failed")
 ORPHAN_GRACE_SECONDS = 2.0
 LOST_MESSAGE = "the pod ran here before, but the node's data folder has no record of it, so it is not run again"
 _WORKERS = 16
+_REFRESH_SECONDS = 60.0
 _LONGEST_RETRY_SECONDS = 10.0
 
 
@@ -57,6 +59,7 @@ class NodeAgent:
         self._layout = layout
         self._base_environment = base_environment
         self._hosts = HostsFiles(layout)
+        self._events = EventRecorder(client, "kubelet", host=identity.name, workers=1)
         self._queue: WorkQueue[str] = WorkQueue(base_seconds=0.1, max_seconds=_LONGEST_RETRY_SECONDS)
         self._pods: dict[str, JsonObject] = {}
         self._active: dict[str, admission.Requests] = {}
@@ -88,6 +91,8 @@ class NodeAgent:
                     self._queue.add(uid)
                 for _ in range(_WORKERS):
                     tasks.create_task(self._work())
+                tasks.create_task(self._events.run())
+                tasks.create_task(self._keep_current())
         finally:
             await self.runtime.close()
 
@@ -128,6 +133,21 @@ class NodeAgent:
                 self._queue.add_rate_limited(uid)
             finally:
                 self._queue.done(uid)
+
+    async def _keep_current(self) -> None:
+        """Every now and then, bring config maps, secrets and tokens in running pods' volumes up to date."""
+        while True:
+            await asyncio.sleep(_REFRESH_SECONDS)
+            fetcher = Fetcher(self._client)
+            for uid, run in list(self.runtime.runs.items()):
+                pod = self._pods.get(uid)
+                if pod is None or run.report["finished"] or not pod["spec"].get("volumes"):
+                    continue
+                try:
+                    found = await fetcher.fetch(pod, sources.references(pod))
+                    await self.runtime.refresh(uid, volumes.contents(pod, self._facts(pod), found))
+                except (PlanError, ApiError, OSError, TimeoutError) as error:
+                    log.warning("pod %s: its volumes stay as they were: %s", uid, error)
 
     # --- one pod --------------------------------------------------------------------------------------------------
 
@@ -202,7 +222,7 @@ class NodeAgent:
         self._active[uid] = admission.requests_of(pod)
         facts = self._facts(pod)
         plan.check_commands(pod)
-        found = await fetch(self._client, pod, sources.references(pod))
+        found = await Fetcher(self._client).fetch(pod, sources.references(pod))
         isolate, cgroups = not self.runtime.isolation_fault, self.runtime.cgroups
         machine = plan.Machine(self._layout, self._base_environment, isolate, cgroups)
         made = plan.make_plan(pod, facts, found, machine, now)
@@ -274,6 +294,8 @@ class NodeAgent:
                 await self._client.patch(PODS.untyped, name, body, namespace, subresource="status")
             except (NotFound, Conflict):
                 return  # the pod was deleted or replaced: the watch tells what is next
+            for reason, message in news.warnings(stored, wanted):
+                self._events.record(PODS, pod, WARNING, reason, message)
         self._written[uid] = wanted
 
     async def _delete(self, pod: JsonObject) -> None:

@@ -22,7 +22,7 @@ from volcano.local.node.deaths import Watch, watch_death
 from volcano.local.node.layout import Layout
 from volcano.local.node.supervisor import record
 from volcano.local.node.supervisor.documents import PodPlan, PodReport, StopOrder, new_pod_report
-from volcano.local.node.volumes import Content
+from volcano.local.node.volumes import Content, Files
 from volcano.local.node.zygotes import Zygote
 
 log = logging.getLogger(__name__)
@@ -105,6 +105,12 @@ class ProcessRuntime:
         run = self.runs[uid]
         if run.supervisor is not None:
             run.supervisor.send(signal.SIGTERM)
+
+    async def refresh(self, uid: str, contents: Mapping[str, Content]) -> None:
+        """Bring the files in the pod's volumes up to date."""
+        for name, content in contents.items():
+            if isinstance(content, Files):
+                await asyncio.to_thread(files.write_files, self.layout.pod(uid).volume(name), content)
 
     async def remove(self, uid: str) -> None:
         """Forget a pod that is finished or never started, with its logs and scratch volumes."""
