@@ -113,7 +113,8 @@ class Reads:
         found.pop()
         metadata["continue"] = _token(revision, found[-1].key)
         if selection.everything:
-            metadata["remainingItemCount"] = 1 + sum(1 for _ in entries)
+            after = found[-1].key
+            metadata["remainingItemCount"] = self._store.remaining(resource.storage, selection.prefix, after, revision)
         return found, metadata
 
     def _matching(self, resource: ResourceInfo, selection: Selection, page: _Page, revision: int) -> Iterator[Entry]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from volcano.local.apiserver.events import from_core
-from volcano.local.apiserver.selectors import parse_field_selector, parse_label_selector, supported_fields
+from volcano.local.apiserver.selectors import (
+    field_getter,
+    parse_field_selector,
+    parse_label_selector,
+    supported_fields,
+)
 
 if TYPE_CHECKING:
     from volcano.http.message import Request
     from volcano.local.apiserver.registry import ResourceInfo
-    from volcano.local.apiserver.selectors import FieldSelector, LabelSelector
+    from volcano.local.apiserver.selectors import FieldSelector
     from volcano.local.apiserver.store import Entry
 
 JsonObject = dict[str, Any]
@@ -24,19 +31,11 @@ class Selection:
     def __init__(self, resource: ResourceInfo, namespace: str | None, request: Request) -> None:
         self.prefix = f"{namespace}/" if namespace and resource.namespaced else ""
         labels, fields = request.param("labelSelector"), request.param("fieldSelector")
-        self._labels: LabelSelector | None = None
+        self._labels = parse_label_selector(labels) if labels else None
         self._fields: FieldSelector | None = None
-        if labels:
-            self._labels = parse_label_selector(labels)
+        self._values: list[tuple[int, bool, str]] = []
         if fields:
-            selectable = [item["jsonPath"] for item in resource.definition.get("selectableFields") or ()]
-            known = supported_fields(resource.group, resource.plural, selectable)
-            self._fields = parse_field_selector(fields, known)
-        self._translated = resource.group == "events.k8s.io"
-        self._trim = _scalar_fields if not resource.custom else _whole
-        if not self.prefix and self._fields is not None and resource.namespaced:
-            pinned = self._fields.exact("metadata.namespace")
-            self.prefix = f"{pinned}/" if pinned else ""
+            self._select_fields(resource, fields)
 
     @property
     def everything(self) -> bool:
@@ -51,31 +50,39 @@ class Selection:
     def __call__(self, entry: Entry) -> bool:
         if self._labels is not None and not self._labels.matches(entry.labels or _NO_LABELS):
             return False
-        if self._fields is None:
+        if not self._values:
             return True
+        values = entry.view(self._reader)
+        return all((values[index] == value) is equal for index, equal, value in self._values)
+
+    def _select_fields(self, resource: ResourceInfo, text: str) -> None:
+        self._reader = _reader(resource)
+        paths = self._reader.paths
+        self._fields = parse_field_selector(text, paths)
+        self._values = [(paths.index(item.path), item.equal, item.value) for item in self._fields.requirements]
+        pinned = self._fields.exact("metadata.namespace")
+        if pinned and not self.prefix and resource.namespaced:
+            self.prefix = f"{pinned}/"
+
+
+class FieldReader:
+    """Reads all fields of a resource that selectors can name, as a tuple of texts in the order of `paths`."""
+
+    def __init__(self, resource: ResourceInfo) -> None:
+        selectable = [item["jsonPath"] for item in resource.definition.get("selectableFields") or ()]
+        self.paths = tuple(sorted(supported_fields(resource.group, resource.plural, selectable)))
+        self._getters = [field_getter(path) for path in self.paths]
+        self._translated = resource.group == "events.k8s.io"
+
+    def __call__(self, document: JsonObject) -> tuple[str, ...]:
         if self._translated:
-            return self._fields.matches(from_core(entry.document()))
-        return self._fields.matches(entry.view(self._trim))
+            document = from_core(document)
+        return tuple(intern(get(document)) for get in self._getters)
 
 
-_BULKY = frozenset({"data", "binaryData", "stringData"})
-
-
-def _scalar_fields(document: JsonObject) -> JsonObject:
-    """`document` without what no field selector can look at: what is kept per object must be small."""
-    return {
-        key: _scalars(value) if isinstance(value, dict) else value
-        for key, value in document.items()
-        if key not in _BULKY
-    }
-
-
-def _scalars(section: JsonObject) -> JsonObject:
-    return {key: value for key, value in section.items() if isinstance(value, (str, int))}
-
-
-def _whole(document: JsonObject) -> JsonObject:
-    return document
+@lru_cache(maxsize=512)
+def _reader(resource: ResourceInfo) -> FieldReader:
+    return FieldReader(resource)
 
 
 def selector_matches(selector: JsonObject | None, labels: dict[str, str]) -> bool:

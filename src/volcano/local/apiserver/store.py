@@ -19,10 +19,14 @@ from volcano.local.apiserver.journal import Journal, MemoryJournal, Row, Storage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from volcano.local.apiserver.selection import FieldReader
+
 JsonObject = dict[str, Any]
 
 HISTORY_SECONDS = 300.0
 HISTORY_EVENTS = 100_000
+
+LAST = chr(0x10FFFF)  # sorts behind every character of a key
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -57,18 +61,18 @@ class Entry:
         self.body = body
         self.uid = uid
         self.labels = labels
-        self._view: JsonObject | None = None
+        self._view: tuple[FieldReader, tuple[str, ...]] | None = None
 
     def document(self) -> JsonObject:
         """A fresh copy of the object, the caller's to change."""
         document: JsonObject = _decode(self.body)
         return document
 
-    def view(self, trim: Callable[[JsonObject], JsonObject]) -> JsonObject:
+    def view(self, reader: FieldReader) -> tuple[str, ...]:
         """The few fields that selectors look at, read once."""
-        if self._view is None:
-            self._view = trim(_decode(self.body))
-        return self._view
+        if self._view is None or self._view[0] is not reader:
+            self._view = (reader, reader(_decode(self.body)))
+        return self._view[1]
 
 
 class Event:
@@ -198,8 +202,13 @@ class Store:
             return map(collection.entries.__getitem__, collection.keys(prefix, after))
         return _overlaid(collection, undone, prefix, after)
 
-    def count(self, name: str) -> int:
-        return len(self.collection(name).entries)
+    def remaining(self, name: str, prefix: str, after: str, revision: int) -> int:
+        """How many objects of `scan(name, prefix, after, revision)` there are."""
+        collection = self.collection(name)
+        if collection.log and collection.log[-1].revision > revision:
+            return sum(1 for _ in self.scan(name, prefix, after, revision))
+        end = collection.entries.bisect_left(prefix + LAST) if prefix else len(collection.entries)
+        return int(end - collection.entries.bisect_right(after))
 
     def since(self, name: str, revision: int) -> list[Event]:
         """The visible events after `revision`, oldest first; raises Compacted if some are forgotten."""
