@@ -29,7 +29,10 @@ def test_expiry(record: Record) -> None:
         deleted = [write["name"] for write in record["output"].get("writes") or [] if write["verb"] == "delete"]
         assert due == deleted
         return
-    job = typed(argument(record, "job", "j", "finishedJob"), Job)
+    document = argument(record, "job", "j", "finishedJob")
+    if document is None:
+        pytest.skip(f"{record['function']} has no counterpart here")
+    job = job_of(document)
     if error:
         with pytest.raises(ValueError, match=r"finished|should not be cleaned up"):
             expiry.expiry(job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -32,7 +33,9 @@ HELPERS = cases("controllers", "job-helpers")
 @pytest.mark.parametrize("record", parameters(EVENTS))
 def test_event(record: Record) -> None:
     function = record["function"].rpartition(".")[2]
-    handler = globals()[f"on_{function}"]
+    handler = HANDLERS.get(function)
+    if handler is None:
+        pytest.skip(f"{function} has no counterpart here")
 
     found = handler(record)
 
@@ -42,24 +45,24 @@ def test_event(record: Record) -> None:
     assert described == requests(record)
 
 
-def on_addJob(record: Record) -> list[events.Event | None]:  # noqa: N802 - named after the recorded function
+def on_job_added(record: Record) -> list[events.Event | None]:
     del record
     return [events.SYNC]
 
 
-def on_updateJob(record: Record) -> list[events.Event | None]:  # noqa: N802
+def on_job_updated(record: Record) -> list[events.Event | None]:
     old, new = typed(argument(record, "oldObj"), Job), typed(argument(record, "newObj"), Job)
     if int(new.metadata.resource_version or 0) < int(old.metadata.resource_version or 0):
         return [None]
     return [events.job_changed(old, new)]
 
 
-def on_addCommand(record: Record) -> list[events.Event | None]:  # noqa: N802
+def on_command_added(record: Record) -> list[events.Event | None]:
     command = argument(record, "obj")
     return [events.command_issued(command["action"])] if isinstance(command, dict) else [None]
 
 
-def on_addPod(record: Record) -> list[events.Event | None]:  # noqa: N802
+def on_pod_added(record: Record) -> list[events.Event | None]:
     pod = argument(record, "obj")
     new, job, members = world(record, pod)
     if new is None:
@@ -68,7 +71,7 @@ def on_addPod(record: Record) -> list[events.Event | None]:  # noqa: N802
     return [events.pod_added(new, members, task_named(job, new.task))]
 
 
-def on_updatePod(record: Record) -> list[events.Event | None]:  # noqa: N802
+def on_pod_updated(record: Record) -> list[events.Event | None]:
     before, after = argument(record, "oldObj"), argument(record, "newObj")
     new, job, members = world(record, after)
     old = typed_member(before)
@@ -78,16 +81,27 @@ def on_updatePod(record: Record) -> list[events.Event | None]:  # noqa: N802
     return [events.pod_updated(old, new, members, task_named(job, new.task))]
 
 
-def on_deletePod(record: Record) -> list[events.Event | None]:  # noqa: N802
+def on_pod_deleted(record: Record) -> list[events.Event | None]:
     gone, _, members = world(record, argument(record, "obj"))
     if gone is None:
         return [None]
     return [events.pod_deleted(gone, known=members.get(gone.task, gone.name) is not None)]
 
 
-def on_updatePodGroup(record: Record) -> list[events.Event | None]:  # noqa: N802
+def on_podgroup_updated(record: Record) -> list[events.Event | None]:
     old, new = typed(argument(record, "oldObj"), PodGroup), typed(argument(record, "newObj"), PodGroup)
     return [events.podgroup_changed(old.status.phase, new.status.phase)]
+
+
+HANDLERS: dict[str, Callable[[Record], list[events.Event | None]]] = {
+    "addJob": on_job_added,
+    "updateJob": on_job_updated,
+    "addCommand": on_command_added,
+    "addPod": on_pod_added,
+    "updatePod": on_pod_updated,
+    "deletePod": on_pod_deleted,
+    "updatePodGroup": on_podgroup_updated,
+}
 
 
 @pytest.mark.parametrize("record", parameters(BOOKKEEPING))
@@ -127,6 +141,8 @@ def test_bookkeeping(record: Record) -> None:
             else:
                 members.put(changed)
             assert names(members) == expected_names(record, info, pod)
+        case other:
+            pytest.skip(f"{other} has no counterpart here")
 
 
 @pytest.mark.parametrize("record", parameters(HELPERS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from volcano.controllers.runtime import Waits
@@ -16,7 +16,7 @@ IN_FLIGHT = 64
 TOLERATED_FAILURES = 16
 
 
-async def each(items: Iterable[T], action: Callable[[T], Awaitable[None]]) -> list[Exception]:
+async def each(items: Sequence[T], action: Callable[[T], Awaitable[None]]) -> list[Exception]:
     """Do `action` for every item; returns what was refused. After too many refusals the rest is left for later."""
     remaining = iter(items)
     failures: list[Exception] = []
@@ -31,6 +31,6 @@ async def each(items: Iterable[T], action: Callable[[T], Awaitable[None]]) -> li
                 failures.append(error)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(IN_FLIGHT):
+        for _ in range(min(IN_FLIGHT, len(items))):
             group.create_task(work())
     return failures
