@@ -1,0 +1,83 @@
+"""Child processes of a test cluster: started with a log file each, watched while awaited, ended in reverse order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+READY_SECONDS = 120.0
+GRACE_SECONDS = 15.0
+
+
+class Programs:
+    """The processes of one cluster. `logs` gets a file per process."""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        logs.mkdir(parents=True, exist_ok=True)
+
+    def start(self, name: str, command: Sequence[str | Path], environment: dict[str, str] | None = None) -> None:
+        with (self._logs / f"{name}.log").open("ab") as log:
+            self._running[name] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+            )
+
+    def await_ready(self, name: str, ready: Callable[[], object], seconds: float = READY_SECONDS) -> None:
+        """Wait until `ready` returns something true while the process lives."""
+        deadline = time.monotonic() + seconds
+        while not ready():
+            status = self._running[name].poll()
+            assert status is None, f"{name} ended with status {status}:\n{self.tail(name)}"
+            assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {name}:\n{self.tail(name)}"
+            time.sleep(0.1)
+
+    def kill(self, name: str) -> None:
+        """End a process at once, as a crash would."""
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
+
+    def stop(self, name: str) -> None:
+        process = self._running.pop(name)
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def stop_all(self) -> None:
+        for name in reversed(list(self._running)):
+            self.stop(name)
+
+    def process_id(self, name: str) -> int:
+        return self._running[name].pid
+
+    def tail(self, name: str, count: int = 30) -> str:
+        lines = (self._logs / f"{name}.log").read_text(errors="replace").splitlines()
+        return "\n".join(lines[-count:])
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now; they are held together, so that they differ."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    try:
+        return [held.getsockname()[1] for held in sockets]
+    finally:
+        for held in sockets:
+            held.close()

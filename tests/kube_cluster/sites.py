@@ -1,0 +1,78 @@
+"""The two kinds of cluster that every scenario runs on: local mode, and Kubernetes' own control plane."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.kube_cluster import control_plane, volcano
+from tests.kube_cluster.programs import Programs
+from tests.kubectl.harness import Cluster, Kubectl, Result
+from volcano.local.node.shutdown import stop_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COMMAND_SECONDS = 90
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running cluster, seen by a person with vcctl and kubectl in one namespace."""
+
+    kind: str
+    kubectl: Kubectl
+    programs: Programs | None = field(default=None, compare=False)
+
+    @property
+    def namespace(self) -> str:
+        return self.kubectl.namespace
+
+    def vcctl(self, *args: str, fails: bool = False) -> Result:
+        """Run vcctl; the exit status must be as expected."""
+        vcctl = Path(sysconfig.get_path("scripts"), "vcctl")
+        environment = {**os.environ, "KUBECONFIG": str(self.kubectl.kubeconfig)}
+        done = subprocess.run(
+            [vcctl, *args], env=environment, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
+        )
+        assert (done.returncode != 0) == fails, f"vcctl {' '.join(args)}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def job(self, *args: str, fails: bool = False) -> Result:
+        """Run `vcctl job …` in the namespace."""
+        return self.vcctl("job", *args, "--namespace", self.namespace, fails=fails)
+
+    def phase(self, job: str) -> str:
+        """The phase of a job; "" before it has one."""
+        found = self.kubectl.get("vcjob", job)
+        return str(((found.get("status") or {}).get("state") or {}).get("phase", ""))
+
+    def pods(self) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = self.kubectl.get("pods")["items"]
+        return found
+
+
+def local(root: Path, kubectl: Path) -> Iterator[Site]:
+    """`vcctl local up`."""
+    cluster = Cluster(root / "root")
+    try:
+        cluster.start()
+        yield Site("local", Kubectl(kubectl, cluster.kubeconfig, root))
+    finally:
+        cluster.stop()
+
+
+def kube(root: Path, kubectl: Path) -> Iterator[Site]:
+    """etcd, kube-apiserver and kube-controller-manager, with our daemons and our node."""
+    programs = Programs(root / "logs")
+    try:
+        address = control_plane.start(root, programs)
+        volcano.start(root, programs, address)
+        yield Site("kube", Kubectl(kubectl, address.kubeconfig, root), programs)
+    finally:
+        programs.stop_all()
+        stop_pods(root / "node")

@@ -1,0 +1,121 @@
+"""Volcano's daemons on a real API server: CRDs applied, each daemon a process of its own, our node joined.
+
+`control_plane` is what they talk to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import urllib.request
+from typing import TYPE_CHECKING
+
+from tests.kube_cluster.programs import free_ports
+from volcano.api import builtin_schemas, crds
+from volcano.api.resources import ALL_VOLCANO, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from volcano.kube.client import Client
+from volcano.kube.config import load
+from volcano.kube.transport import HttpTransport
+from volcano.local.cluster import DEFAULT_SCHEDULER_CONF
+from volcano.webhooks.rules import RULES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kube_cluster.control_plane import Address
+    from tests.kube_cluster.programs import Programs
+
+NAMESPACE = "volcano-system"
+NODE = "local"
+SIMULATED = 2
+ADMISSION = ",".join(rule.path for rule in RULES)
+QUICK_LEASE = (
+    "--leader-elect=true",
+    "--leader-elect-lease-duration=4s",
+    "--leader-elect-renew-deadline=3s",
+    "--leader-elect-retry-period=500ms",
+)
+
+
+def start(root: Path, programs: Programs, address: Address) -> None:
+    """Install and start everything; return when jobs are taken and nodes are there."""
+    asyncio.run(_install(address.kubeconfig))
+    start_webhooks(programs, address)
+    start_controllers(programs, address)
+    start_scheduler(root, programs, address)
+    start_node(root, programs, address)
+    programs.await_ready("node", lambda: address.get(f"/api/v1/nodes/{NODE}"))
+
+
+def start_webhooks(programs: Programs, address: Address) -> None:
+    port, health = free_ports(2)
+    place = f"--listen-address=127.0.0.1:{port}", f"--webhook-url=https://127.0.0.1:{port}"
+    _daemon(
+        programs,
+        "vc-webhook-manager",
+        "volcano.webhooks.manager",
+        address,
+        health,
+        *place,
+        f"--enabled-admission={ADMISSION}",
+    )
+
+
+def start_controllers(programs: Programs, address: Address, name: str = "vc-controller-manager") -> None:
+    metrics = "--listen-address=127.0.0.1:0"
+    _daemon(programs, name, "volcano.controllers.manager", address, free_ports(1)[0], metrics, *QUICK_LEASE)
+
+
+def start_scheduler(root: Path, programs: Programs, address: Address, name: str = "vc-scheduler") -> None:
+    conf = root / "scheduler.yaml"
+    conf.write_text(DEFAULT_SCHEDULER_CONF)
+    more = "--listen-address=127.0.0.1:0", f"--scheduler-conf={conf}", *QUICK_LEASE
+    _daemon(programs, name, "volcano.scheduler.daemon.main", address, free_ports(1)[0], *more)
+
+
+def start_node(root: Path, programs: Programs, address: Address) -> None:
+    command = [sys.executable, "-m", "volcano.local.node", "--kubeconfig", str(address.kubeconfig), "--name", NODE]
+    command += ["--data-dir", str(root / "node"), "--cpus", "4", "--memory", "8Gi"]
+    command += ["--simulated", str(SIMULATED), "--simulated-cpu", "2", "--simulated-memory", "4Gi"]
+    programs.start("node", command)
+
+
+def _daemon(programs: Programs, name: str, module: str, address: Address, health: int, *flags: str) -> None:
+    command = [sys.executable, "-m", module, f"--kubeconfig={address.kubeconfig}", *flags]
+    programs.start(name, [*command, f"--healthz-address=127.0.0.1:{health}"])
+    programs.await_ready(name, lambda: _answers(f"http://127.0.0.1:{health}/healthz"))
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+async def _install(kubeconfig: Path) -> None:
+    """The CRDs, established, and the namespace of the daemons' leases."""
+    client = Client(HttpTransport(load(str(kubeconfig))))
+    definitions = builtin_schemas.load()
+    try:
+        for resource in ALL_VOLCANO:
+            await client.create(CUSTOM_RESOURCE_DEFINITIONS.untyped, crds.crd(resource, definitions))
+        await client.create(NAMESPACES.untyped, {"metadata": {"name": NAMESPACE}})
+        for resource in ALL_VOLCANO:
+            await _established(client, f"{resource.plural}.{resource.group}")
+    finally:
+        await client.close()
+
+
+async def _established(client: Client, name: str) -> None:
+    for _ in range(300):
+        found = await client.get(CUSTOM_RESOURCE_DEFINITIONS.untyped, name)
+        conditions = {item["type"]: item for item in (found.get("status") or {}).get("conditions") or ()}
+        accepted = conditions.get("NamesAccepted", {})
+        assert accepted.get("status") != "False", accepted
+        assert "NonStructuralSchema" not in conditions, conditions["NonStructuralSchema"]
+        if conditions.get("Established", {}).get("status") == "True":
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{name} is not established: {conditions}")
