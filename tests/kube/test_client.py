@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -66,6 +67,27 @@ def test_created_objects_say_what_they_are() -> None:
     assert pod.kind == ""
     request = one(lambda client: client.create(JOBS.untyped, {"metadata": {"name": "j"}}, "ns"))
     assert (body(request)["apiVersion"], body(request)["kind"]) == ("batch.volcano.sh/v1alpha1", "Job")
+
+
+def test_strict_creation_lets_the_server_refuse_unknown_fields() -> None:
+    request = one(lambda client: client.create(JOBS.untyped, {"metadata": {"name": "j"}}, "ns", strict=True))
+    assert ("fieldValidation", "Strict") in request.query
+
+
+def test_warnings_of_answers_and_refusals_are_told() -> None:
+    header = '299 - "first \\"quoted\\", with a comma", 299 - "second", 199 - "for machines"'
+
+    async def told(code: int) -> list[str]:
+        async def handle(_: Request) -> Response:
+            return Response(code, {"content-type": "application/json", "warning": header}, b'{"metadata": {}}')
+
+        warnings: list[str] = []
+        with contextlib.suppress(errors.ApiError):
+            await Client(InProcessTransport(handle), on_warning=warnings.append).get(PODS, "a", "ns")
+        return warnings
+
+    for code in (200, 400):
+        assert asyncio.run(told(code)) == ['first "quoted", with a comma', "second"]
 
 
 def test_updates_patches_and_applies() -> None:

@@ -46,9 +46,13 @@ async def connected(master: str, kubeconfig: str) -> AsyncIterator[Client]:
 
     transport = HttpTransport(config.load(kubeconfig=kubeconfig or local_kubeconfig(), master=master or None))
     try:
-        yield Client(transport, user_agent="vcctl")
+        yield Client(transport, user_agent="vcctl", on_warning=_show_warning)
     finally:
         await transport.close()
+
+
+def _show_warning(text: str) -> None:
+    click.echo(f"Warning: {text}", err=True)
 
 
 def local_kubeconfig() -> str | None:

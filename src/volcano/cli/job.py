@@ -87,7 +87,7 @@ async def _run(document: Document, namespace: str, master: str, kubeconfig: str,
 
     namespace = document.get("metadata", {}).get("namespace") or namespace
     async with connected(master, kubeconfig) as client:
-        created = await client.create(JOBS.untyped, document, namespace)
+        created = await client.create(JOBS.untyped, document, namespace, strict=True)
         name = created.get("metadata", {}).get("name", "")
         click.echo(f"run job {name} successfully")
         if not watch:
@@ -222,7 +222,7 @@ def view(name_argument: str, name: str, namespace: str, output: str | None, mast
     name = name or name_argument
     if not name:
         raise fail("job name (specified by --name or -N) is mandatory to view a particular job")
-    document, namespace_events, podgroup = run_async(_view(name, namespace, master, kubeconfig))
+    document, namespace_events, podgroup, failed = run_async(_view(name, namespace, master, kubeconfig))
     if output in ("json", "yaml", "name"):
         print_documents([document], output, as_list=False)
         return
@@ -230,26 +230,31 @@ def view(name_argument: str, name: str, namespace: str, output: str | None, mast
         click.echo(wide_table([document]))
         return
     from volcano.cli import job_view
+    from volcano.cli.job_failures import failure_lines
 
     prefix = document["metadata"].get("name", "") + "."
     events = [event for event in namespace_events if event["metadata"].get("name", "").startswith(prefix)]
     click.echo(job_view.view(document, events, datetime.now(UTC)), nl=False)
     waiting = job_view.waiting_lines(podgroup, namespace_events) if podgroup else []
-    if waiting:
-        click.echo("\n".join(waiting))
+    for line in (*waiting, *failure_lines(failed)):
+        click.echo(line)
 
 
 async def _view(
     name: str, namespace: str, master: str, kubeconfig: str
-) -> tuple[Document, list[Document], Document | None]:
+) -> tuple[Document, list[Document], Document | None, list[Document]]:
+    """The job, its namespace's events, its podgroup while it may wait, and the pods that failed."""
     from volcano.api.resources import EVENTS, JOBS
+    from volcano.cli.job_failures import failed_pods
 
     async with connected(master, kubeconfig) as client:
         document = await client.get(JOBS.untyped, name, namespace)
         events = await client.list(EVENTS.untyped, namespace)
-        phase = ((document.get("status") or {}).get("state") or {}).get("phase")
+        status = document.get("status") or {}
+        phase = (status.get("state") or {}).get("phase")
         podgroup = await podgroup_of(client, document) if phase in ("Pending", "Running", "Restarting") else None
-        return document, list(events.items), podgroup
+        failed = await failed_pods(client, namespace, name) if status.get("failed") else []
+        return document, list(events.items), podgroup, failed
 
 
 async def podgroup_of(client: Client, document: Document) -> Document | None:

@@ -17,7 +17,9 @@ _COUNTS = ("pending", "running", "succeeded", "failed", "terminating")
 
 
 async def follow(client: Client, namespace: str, name: str, *, live: bool) -> int:
-    """Show the job's phases until it has finished; 0 when it completed, 1 otherwise."""
+    """Show the job's phases until it has finished, then why pods failed; 0 when it completed, 1 otherwise."""
+    from volcano.cli.job_failures import failed_pods, failure_lines
+
     show = _LiveView() if live else _Lines()
     phase = ""
     with show:
@@ -26,7 +28,11 @@ async def follow(client: Client, namespace: str, name: str, *, live: bool) -> in
             phase = phase_of(job)
             if phase in FINISHED:
                 break
-    return 0 if phase == "Completed" else 1
+    if phase == "Completed":
+        return 0
+    for line in failure_lines(await failed_pods(client, namespace, name)):
+        click.echo(line, err=True)
+    return 1
 
 
 async def states(client: Client, namespace: str, name: str) -> AsyncIterator[Document]:

@@ -28,15 +28,22 @@ def root_flag(command: Any) -> Any:
 @local.command()
 @root_flag
 @click.option("-d", "--detach", is_flag=True, help="Return when it is ready and leave it running.")
-@click.option("--port", default=0, help="Port of the API server; by default the last one used, or a free one.")
-@click.option("--cpus", default=0.0, help="CPUs of this machine's node, if not all.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port of the API server; by default the last one used, or a free one.",
+)
+@click.option("--cpus", type=click.FloatRange(0.0), default=0.0, help="CPUs of this machine's node, if not all.")
 @click.option("--memory", default="", help="Memory of this machine's node (for example 8Gi), if not all.")
-@click.option("--nodes", default=0, help="Simulated nodes to add, for experiments at scale.")
-@click.option("--node-cpus", default=8.0, show_default=True, help="CPUs of each simulated node.")
+@click.option("--nodes", type=click.IntRange(0), default=0, help="Simulated nodes to add, for experiments at scale.")
+@click.option(
+    "--node-cpus", type=click.FloatRange(0.0), default=8.0, show_default=True, help="CPUs of each simulated node."
+)
 @click.option("--node-memory", default="32Gi", show_default=True, help="Memory of each simulated node.")
 def up(root: Path | None, detach: bool, **size: Any) -> None:
     """Start the cluster; it stops with Ctrl-C, or with `vcctl local down` when detached."""
-    from volcano.local.cluster import LocalError, Options, run
+    from volcano.local.cluster import LocalError, Options, prepare, run
     from volcano.local.layout import Layout
 
     layout = Layout(root or local_root())
@@ -55,7 +62,7 @@ def up(root: Path | None, detach: bool, **size: Any) -> None:
 
     try:
         if detach:
-            layout.create()
+            prepare(layout)
             _detached(layout.logs / "supervisor.log", lambda ready: run(layout, options, ready))
             announce()
         else:

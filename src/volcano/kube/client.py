@@ -20,6 +20,7 @@ from volcano.kube.codec import Codec, Listing, WatchEvent, head_of
 from volcano.kube.errors import ApiError, Gone, error_from
 from volcano.kube.options import Query, delete_options, query_value, selectors
 from volcano.kube.transport import Stream, Transport
+from volcano.kube.warning_headers import parse_warnings
 
 __all__ = ["Client", "Listing", "PatchKind", "WatchEvent"]
 
@@ -40,10 +41,21 @@ class PatchKind(StrEnum):
 
 
 class Client:
-    """One API server, spoken to as `field_manager`. Every method raises a subclass of `errors.ApiError` on refusal."""
+    """One API server, spoken to as `field_manager`. Every method raises a subclass of `errors.ApiError` on refusal.
 
-    def __init__(self, transport: Transport, *, user_agent: str = "volcano", field_manager: str | None = None) -> None:
+    `on_warning` is told what the server remarks about requests, granted or refused.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        user_agent: str = "volcano",
+        field_manager: str | None = None,
+        on_warning: Callable[[str], None] | None = None,
+    ) -> None:
         self.transport = transport
+        self.on_warning = on_warning
         self.field_manager = field_manager or user_agent.partition("/")[0]
         self._json_headers = {**JSON_HEADERS, "user-agent": user_agent}
         self._read_headers = {**READ_HEADERS, "user-agent": user_agent}
@@ -161,11 +173,21 @@ class Client:
     # --- writing ----------------------------------------------------------------------------------------------------
 
     async def create(
-        self, resource: Resource[T], obj: T | JsonObject, namespace: str | None = None, dry_run: bool = False
+        self,
+        resource: Resource[T],
+        obj: T | JsonObject,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        *,
+        strict: bool = False,
     ) -> T:
+        """Add an object; with `strict` the server refuses fields that it does not know instead of dropping them."""
         codec = self._codec(resource)
         path = resource.path(namespace or head_of(obj).namespace or None)
-        return codec.decode(await self._send("POST", path, self._options(dry_run), codec.encode(obj)))
+        query = self._options(dry_run)
+        if strict:
+            query.append(("fieldValidation", "Strict"))
+        return codec.decode(await self._send("POST", path, query, codec.encode(obj)))
 
     async def update(
         self, resource: Resource[T], obj: T | JsonObject, subresource: str | None = None, *, dry_run: bool = False
@@ -327,6 +349,9 @@ class Client:
             headers = self._read_headers if body is None else self._json_headers
         for attempt in range(ATTEMPTS):
             response = await self.transport.request(method, path, query=query, headers=headers, body=body)
+            if self.on_warning is not None and "warning" in response.headers:
+                for warning in parse_warnings(response.headers["warning"]):
+                    self.on_warning(warning)
             if response.status < 400:
                 return response
             error = error_from(response.status, response.content, response.headers)
