@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import importlib
 import os
+import shutil
 import signal
 import sys
 import time
@@ -21,6 +22,9 @@ from volcano.local.probe import Unreachable, get_json
 from volcano.local.supervisor import Daemon, Supervisor
 
 READY_SECONDS = 60.0
+FREE_BYTES = 20 * 1024 * 1024
+"""Less than this on the disk and a cluster would come up only to fail at its first writes."""
+_TITLES = {"apiserver": "the API server", "node": "the node"}
 _PRELOADED = ("asyncio", "ssl", "msgspec", "volcano.http.server", "volcano.kube.informer", "volcano.api.resources")
 
 DEFAULT_SCHEDULER_CONF = """\
@@ -93,7 +97,7 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
 
     Raises LocalError when it cannot start.
     """
-    layout.create()
+    prepare(layout)
     with _only_one(layout):
         if not layout.scheduler_conf.exists():
             layout.scheduler_conf.write_text(DEFAULT_SCHEDULER_CONF)
@@ -114,6 +118,20 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
             raise
         ready()
         supervisor.watch(lambda name, status: _log(f"{name} ended with status {status}: restarting it"))
+
+
+def prepare(layout: Layout) -> None:
+    """Make the cluster's folders. Raises LocalError where they cannot be, or the disk has no room."""
+    try:
+        layout.create()
+        free = shutil.disk_usage(layout.root).free
+    except OSError as error:
+        raise LocalError(f"cannot use {layout.root}: {error.strerror or error}: choose another --root") from error
+    if free < FREE_BYTES:
+        raise LocalError(
+            f"the disk of {layout.root} is full: {free // 1024} KiB are free, a cluster needs at least "
+            f"{FREE_BYTES // 1024} KiB: make room, or choose another --root"
+        )
 
 
 def stop(layout: Layout, timeout_seconds: float = 30.0) -> bool:
@@ -174,8 +192,8 @@ def _await(layout: Layout, supervisor: Supervisor, done: Callable[[Layout], bool
                 return
         except Unreachable:
             pass
-        if not supervisor.alive("apiserver"):
-            raise LocalError(f"the API server could not start: {_last_line(layout.logs / 'apiserver.log')}")
+        for name in supervisor.ended():
+            raise LocalError(f"{_TITLES.get(name, name)} could not start: {_last_line(layout.logs / f'{name}.log')}")
         if time.monotonic() > deadline:
             raise LocalError(f"waited {READY_SECONDS:.0f} s for {what}: see the logs in {layout.logs}")
         time.sleep(0.02)

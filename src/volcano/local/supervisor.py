@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -84,14 +85,12 @@ class Supervisor:
                 _signal(child.pid, signal.SIGKILL)
                 self._await_exit(child, _STOP_SECONDS)
 
-    def alive(self, name: str) -> bool:
-        """Whether the daemon called `name` is running now."""
+    def ended(self) -> list[str]:
+        """The daemons that have ended, by name, before `watch` takes care of them."""
         for child in self._children:
-            if child.daemon.name == name:
-                if child.pid and os.waitpid(child.pid, os.WNOHANG)[0] == child.pid:
-                    child.pid = 0
-                return child.pid != 0
-        return False
+            if child.pid and os.waitpid(child.pid, os.WNOHANG)[0] == child.pid:
+                child.pid = 0
+        return [child.daemon.name for child in self._children if not child.pid]
 
     def _fork(self, child: _Child) -> None:
         sys.stdout.flush()
@@ -101,7 +100,8 @@ class Supervisor:
         if pid == 0:
             _become(child.daemon, self.log_dir / f"{child.daemon.name}.log", parent)
         child.pid, child.started = pid, time.monotonic()
-        (self.run_dir / f"{child.daemon.name}.pid").write_text(f"{pid}\n")
+        with suppress(OSError):  # on a full disk: only `status` needs the file, the daemons must go on
+            (self.run_dir / f"{child.daemon.name}.pid").write_text(f"{pid}\n")
 
     def _reap(self, on_exit: Callable[[str, int], None]) -> None:
         while True:
