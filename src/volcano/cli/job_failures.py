@@ -16,10 +16,14 @@ SHOWN = 10
 
 
 async def failed_pods(client: Client, namespace: str, job: str) -> list[Document]:
-    """The pods of `job` that have failed."""
+    """The pods of `job` that have failed; none where the caller may not read pods: they only explain the job."""
     from volcano.api.resources import PODS
+    from volcano.kube.errors import Forbidden, NotFound
 
-    pods = await client.list(PODS.untyped, namespace, f"{keys.JOB_NAME}={job}", "status.phase=Failed")
+    try:
+        pods = await client.list(PODS.untyped, namespace, f"{keys.JOB_NAME}={job}", "status.phase=Failed")
+    except (Forbidden, NotFound):
+        return []
     return list(pods.items)
 
 
