@@ -11,8 +11,9 @@ import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.kube_cluster.programs import Programs, free_ports
 from tools.kube import where
+
+from tests.kube_cluster.programs import Programs, free_ports
 from volcano.local.apiserver import certificates, kubeconfig
 
 if TYPE_CHECKING:

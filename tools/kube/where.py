@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -18,4 +19,4 @@ def folder() -> Path:
 
 
 if __name__ == "__main__":
-    print(folder())
+    sys.stdout.write(f"{folder()}\n")
