@@ -253,7 +253,7 @@ async def _view(
         status = document.get("status") or {}
         phase = (status.get("state") or {}).get("phase")
         podgroup = await podgroup_of(client, document) if phase in ("Pending", "Running", "Restarting") else None
-        failed = await failed_pods(client, namespace, name) if status.get("failed") else []
+        failed = await failed_pods(client, namespace, name) if phase and status.get("failed") else []
         return document, list(events.items), podgroup, failed
 
 
