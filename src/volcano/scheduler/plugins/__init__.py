@@ -8,13 +8,40 @@ from volcano.scheduler.framework.plugin import Plugin
 def built_in() -> tuple[type[Plugin], ...]:
     from volcano.scheduler.plugins.binpack import Binpack
     from volcano.scheduler.plugins.capacity import Capacity
+    from volcano.scheduler.plugins.cdp import CooldownProtection
     from volcano.scheduler.plugins.conformance import Conformance
     from volcano.scheduler.plugins.drf import Drf
     from volcano.scheduler.plugins.gang import Gang
+    from volcano.scheduler.plugins.nodegroup import NodeGroups
     from volcano.scheduler.plugins.nodeorder import NodeOrder
     from volcano.scheduler.plugins.overcommit import Overcommit
+    from volcano.scheduler.plugins.pdb import DisruptionBudgets
     from volcano.scheduler.plugins.predicates import Predicates
     from volcano.scheduler.plugins.priority import Priority
     from volcano.scheduler.plugins.proportion import Proportion
+    from volcano.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
+    from volcano.scheduler.plugins.resourcequota import ResourceQuotas
+    from volcano.scheduler.plugins.sla import Sla
+    from volcano.scheduler.plugins.tdm import TimeDivision
+    from volcano.scheduler.plugins.usage import Usage
 
-    return (Binpack, Capacity, Conformance, Drf, Gang, NodeOrder, Overcommit, Predicates, Priority, Proportion)
+    return (
+        Binpack,
+        Capacity,
+        Conformance,
+        CooldownProtection,
+        DisruptionBudgets,
+        Drf,
+        Gang,
+        NodeGroups,
+        NodeOrder,
+        Overcommit,
+        Predicates,
+        Priority,
+        Proportion,
+        ResourceQuotas,
+        ResourceStrategyFit,
+        Sla,
+        TimeDivision,
+        Usage,
+    )
