@@ -16,7 +16,8 @@ from typing import Any, cast
 
 import msgspec
 
-from volcano.api.meta import JsonObject, Model, ObjectMeta
+from volcano.api import keys
+from volcano.api.meta import JsonObject, Model
 from volcano.api.resource import Resource
 from volcano.api.resources import PODS
 from volcano.kube.client import Client
@@ -38,6 +39,31 @@ _WRITERS = 32
 _RETRY_SECONDS = 1.0
 
 
+class Marks(Model, kw_only=True):
+    """The annotations that matter here; the others are not kept."""
+
+    duration: str | None = msgspec.field(default=None, name=keys.SIMULATE_DURATION)
+    exit_code: str | None = msgspec.field(default=None, name=keys.SIMULATE_EXIT_CODE)
+    initial_events_end: str | None = msgspec.field(default=None, name=keys.INITIAL_EVENTS_END)
+
+    def get(self, name: str) -> str | None:
+        known = {keys.SIMULATE_DURATION: self.duration, keys.SIMULATE_EXIT_CODE: self.exit_code}
+        return known.get(name, self.initial_events_end if name == keys.INITIAL_EVENTS_END else None)
+
+
+class MetaView(Model, kw_only=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    annotations: Marks = msgspec.field(default_factory=Marks)
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
 class ContainerView(Model, kw_only=True):
     name: str = ""
     image: str = ""
@@ -50,13 +76,13 @@ class SpecView(Model, kw_only=True):
 
 class StatusView(Model, kw_only=True):
     phase: str = ""
-    start_time: str = ""
+    start_time: str | None = None
 
 
 class PodView(Model, kw_only=True):
     """As much of a pod as pretending needs: ten thousand of them must be cheap."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    metadata: MetaView = msgspec.field(default_factory=MetaView)
     spec: SpecView = msgspec.field(default_factory=SpecView)
     status: StatusView = msgspec.field(default_factory=StatusView)
 
@@ -96,11 +122,17 @@ class SimulatedNodes:
     # --- nodes ----------------------------------------------------------------------------------------------------
 
     async def _keep_registered(self) -> None:
-        waiting = list(self.specs.values())
+        waiting = deque(self.specs.values())
         while waiting:
-            batch, waiting = waiting[:_REGISTRATIONS], waiting[_REGISTRATIONS:]
-            failed = await asyncio.gather(*(self._register(spec) for spec in batch))
-            waiting += [spec for spec, ok in zip(batch, failed, strict=True) if not ok]
+            batch = [waiting.popleft() for _ in range(min(_REGISTRATIONS, len(waiting)))]
+            faults = await asyncio.gather(*(self._register(spec) for spec in batch))
+            failed = [spec for spec, fault in zip(batch, faults, strict=True) if fault is not None]
+            if failed:
+                log.warning(
+                    "%d nodes cannot register: %s; trying again", len(failed) + len(waiting), next(filter(None, faults))
+                )
+                waiting.extendleft(failed)
+                await asyncio.sleep(_RETRY_SECONDS)
         self.registered.set()
         pause = RENEW_SECONDS / max(len(self.specs), 1)
         while True:
@@ -111,7 +143,7 @@ class SimulatedNodes:
                 except (ApiError, OSError, TimeoutError) as error:
                     log.warning("node %s: heartbeat failed: %s", name, error)
 
-    async def _register(self, spec: NodeSpec) -> bool:
+    async def _register(self, spec: NodeSpec) -> Exception | None:
         description = NodeDescription(
             name=spec.name,
             capacity=spec.capacity,
@@ -125,10 +157,8 @@ class SimulatedNodes:
             await register(self._client, description)
             await renew_lease(self._client, spec.name, LEASE_SECONDS)
         except (ApiError, OSError, TimeoutError) as error:
-            log.warning("node %s: cannot register: %s; trying again", spec.name, error)
-            await asyncio.sleep(_RETRY_SECONDS)
-            return False
-        return True
+            return error
+        return None
 
     # --- pods -----------------------------------------------------------------------------------------------------
 

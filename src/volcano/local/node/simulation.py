@@ -5,8 +5,9 @@ Neighbours: `simulated` (whole simulated nodes) and `agent` (single pods on a pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from volcano.api import duration, keys
 from volcano.api.meta import JsonObject
@@ -20,11 +21,17 @@ class Script:
     exit_code: int
 
 
-def is_simulated(annotations: Mapping[str, str]) -> bool:
+class Annotations(Protocol):
+    """Whatever tells an annotation by its name."""
+
+    def get(self, name: str, /) -> str | None: ...
+
+
+def is_simulated(annotations: Annotations) -> bool:
     return annotations.get(keys.SIMULATE) == "true"
 
 
-def script_of(annotations: Mapping[str, str]) -> Script:
+def script_of(annotations: Annotations) -> Script:
     """The script that the annotations tell. What cannot be read counts as absent: the pod runs until deleted."""
     return Script(
         _seconds(annotations.get(keys.SIMULATE_DURATION)), _exit_code(annotations.get(keys.SIMULATE_EXIT_CODE))

@@ -1,0 +1,148 @@
+"""Simulated nodes: pods run at once, end as told, go when deleted; ten thousand would be cheap."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from tests.local.node.cluster import until
+from volcano.api.meta import JsonObject
+from volcano.api.resources import LEASES, NODES, PODS
+from volcano.kube.client import Client
+from volcano.kube.transport import InProcessTransport
+from volcano.local.apiserver.app import ApiServer
+from volcano.local.node.simulated import SimulatedNodes
+from volcano.local.node.spec import NodeSpec, uniform
+
+
+class Place:
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, *specs: NodeSpec) -> None:
+        nodes = SimulatedNodes(self.client, specs)
+        self.tasks.append(asyncio.create_task(nodes.run()))
+        await asyncio.wait_for(nodes.registered.wait(), 10)
+
+    async def stop(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.tasks.clear()
+
+    async def create(self, name: str, node: str = "sim-000", **annotations: str) -> None:
+        marks = {f"volcano.sh/simulate-{key.replace('_', '-')}": value for key, value in annotations.items()}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default", "annotations": marks},
+            "spec": {"nodeName": node, "containers": [{"name": "main", "image": "nginx"}]},
+        }
+        await self.client.create(PODS.untyped, pod)
+
+    async def pods(self) -> dict[str, JsonObject]:
+        items = (await self.client.list(PODS.untyped, "default")).items
+        return {pod["metadata"]["name"]: pod for pod in items}
+
+    async def reach(self, **phases: str) -> dict[str, JsonObject]:
+        async def reached() -> bool:
+            return {name: pod["status"]["phase"] for name, pod in (await self.pods()).items()} == phases
+
+        await until(reached)
+        return await self.pods()
+
+
+@asynccontextmanager
+async def place() -> AsyncIterator[Place]:
+    api = ApiServer.open(":memory:")
+    result = Place(Client(InProcessTransport(api.handle)))
+    try:
+        yield result
+    finally:
+        await result.stop()
+        await api.close()
+
+
+def at(story: Callable[[Place], Awaitable[None]]) -> None:
+    async def play() -> None:
+        async with asyncio.timeout(60), place() as here:
+            await story(here)
+
+    asyncio.run(play())
+
+
+def test_nodes_show_what_they_are_told_to_be() -> None:
+    async def story(here: Place) -> None:
+        taints = [{"key": "gpu", "effect": "NoSchedule"}]
+        await here.start(
+            NodeSpec("big", "64", "1Ti", labels={"zone": "a"}, taints=taints, resources={"nvidia.com/gpu": "8"})
+        )
+        node = await here.client.get(NODES.untyped, "big")
+
+        assert node["status"]["allocatable"] == {"cpu": "64", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8"}
+        assert node["metadata"]["labels"]["zone"] == "a"
+        assert node["spec"]["taints"][0]["key"] == "gpu"
+        assert (await here.client.get(LEASES.untyped, "big", "kube-node-lease"))["spec"]["leaseDurationSeconds"] == 3600
+
+    at(story)
+
+
+def test_pods_run_until_deleted_or_end_as_their_annotations_say() -> None:
+    async def story(here: Place) -> None:
+        await here.start(*uniform(1, "8", "32Gi"))
+        await here.create("forever")
+        await here.create("short", duration="100ms")
+        await here.create("bad", duration="100ms", exit_code="3")
+        pods = await here.reach(forever="Running", short="Succeeded", bad="Failed")
+
+        assert pods["bad"]["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+        assert pods["forever"]["status"]["podIP"]
+        for name in pods:
+            await here.client.delete(PODS, name, "default")
+        await here.reach()
+
+    at(story)
+
+
+def test_pods_of_other_nodes_are_left_alone() -> None:
+    async def story(here: Place) -> None:
+        await here.start(*uniform(1, "8", "32Gi"))
+        await here.create("other", node="elsewhere")
+        await here.create("mine")
+        await here.reach(other="Pending", mine="Running")
+
+    at(story)
+
+
+def test_a_restart_loses_nothing() -> None:
+    async def story(here: Place) -> None:
+        await here.start(*uniform(1, "8", "32Gi"))
+        await here.create("ends", duration="1s")
+        await here.reach(ends="Running")
+        await here.stop()
+        await here.create("new")
+        await here.start(*uniform(1, "8", "32Gi"))
+        await here.reach(ends="Succeeded", new="Running")
+
+    at(story)
+
+
+def test_two_thousand_pods_are_cheap() -> None:
+    async def story(here: Place) -> None:
+        await here.start(*uniform(20, "64", "256Gi", pods=200))
+        for number in range(2000):
+            await here.create(f"p{number}", node=f"sim-{number % 20:03d}", duration="100ms")
+        began = time.process_time()
+
+        async def done() -> bool:
+            phases = Counter(pod["status"]["phase"] for pod in (await here.pods()).values())
+            return phases["Succeeded"] == 2000
+
+        await until(done, 30)
+        assert time.process_time() - began < 10
+
+    at(story)
