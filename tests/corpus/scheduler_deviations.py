@@ -16,10 +16,18 @@ def _removals_hidden_from_affinity(record: Record) -> bool:
     return blind and anti_affinity and bool(arguments.get("preempt", {}).get("enableTopologyAwarePreemption"))
 
 
+def _unknown_tier_name(record: Record) -> bool:
+    """A hard limit at a tier that does not exist."""
+    known = {info.get("tierName") for info in record["objects"].get("hypernodeSets", {}).get("info", {}).values()}
+    specs = [group["spec"].get("networkTopology") or {} for group in record["objects"]["podgroups"]]
+    return any(spec.get("highestTierName") and spec["highestTierName"] not in known for spec in specs)
+
+
 RULES: dict[str, Callable[[Record], bool]] = {
     "we simulate evictions on the real state, so inter-pod anti-affinity always sees a victim leave": (
         _removals_hidden_from_affinity
     ),
+    "a hard limit that cannot be understood is refused with a reason, not ignored": _unknown_tier_name,
 }
 
 

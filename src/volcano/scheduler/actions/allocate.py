@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from volcano.scheduler.actions.domains import DomainSearch
 from volcano.scheduler.actions.placing import Placing
 from volcano.scheduler.actions.worksheet import Worksheet, worksheet
 from volcano.scheduler.cluster.jobs import Job
@@ -49,6 +50,10 @@ class Allocate(Action):
             if invalid is not None:
                 session.refuse(job, invalid)
                 continue
+            unplaceable = session.topology.problem(job)
+            if unplaceable is not None:
+                session.refuse(job, unplaceable)
+                continue
             sheet = worksheet(session, job)
             if sheet:
                 sheets[job.key] = sheet
@@ -60,7 +65,10 @@ class Allocate(Action):
         What a job gets without becoming ready stays reserved for it in this session and is bound in none.
         """
         statement = session.statement()
-        placed = self._place(session, queue, sheet, statement)
+        if session.topology.is_structured(sheet.job):
+            placed = DomainSearch(session, queue, sheet).place(statement)
+        else:
+            placed = self._place(session, queue, sheet, statement)
         if not placed:
             return False
         if not session.job_ready(sheet.job):
@@ -70,18 +78,11 @@ class Allocate(Action):
         return bool(sheet)
 
     def _place(self, session: Session, queue: Queue, sheet: Worksheet, statement: Statement) -> bool:
-        """Sub-job by sub-job. A sub-job that cannot complete is undone, the others may still make the job."""
-        successes = 0
-        for sub_sheet in sheet.sheets:
-            if not sub_sheet.tasks:
-                continue
-            checkpoint = statement.checkpoint()
-            placing = Placing(session, queue, sheet.job, sub_sheet, statement)
-            placing.run()
-            if session.sub_job_ready(sub_sheet.sub_job) or session.sub_job_pipelined(sub_sheet.sub_job):
-                successes += 1
-            else:
-                placing.give_up(checkpoint)
-            if session.job_ready(sheet.job):
-                break
-        return successes > 0
+        """A job without sub-groups and domains: its tasks onto any nodes."""
+        (sub_sheet,) = sheet.sheets
+        placing = Placing(session, queue, sheet.job, sub_sheet, statement)
+        placing.run()
+        if session.job_ready(sheet.job) or session.job_pipelined(sheet.job):
+            return True
+        placing.give_up(0)
+        return False

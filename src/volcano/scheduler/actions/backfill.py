@@ -7,7 +7,7 @@ from collections import defaultdict
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework.action import Action
-from volcano.scheduler.framework.placement import choose
+from volcano.scheduler.framework.placement import Demand, choose
 from volcano.scheduler.framework.reasons import FitError
 from volcano.scheduler.framework.session import Session
 
@@ -40,7 +40,7 @@ class Backfill(Action):
             session.fit_errors[task.uid] = FitError(text=str(objection), reason=objection)
             return
         board = session.board(task.profile)
-        choice = choose(board, 1, task, needs_room=False)
+        choice = choose(board, Demand(task, needs_room=False))
         if choice is None:
             session.fit_errors[task.uid] = board.fit_error()
             return

@@ -9,7 +9,7 @@ from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.nodes import Mask
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework.placement import choose
+from volcano.scheduler.framework.placement import Demand, choose
 from volcano.scheduler.framework.reasons import FitError, Reason
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement, runs
@@ -38,6 +38,7 @@ class Placing:
         self.statement = statement
         self.among = among
         self.hypernode = hypernode
+        self.limited = session.topology.limit(sheet.sub_job) is not None
         self._failed_roles: set[str] = set()
 
     def run(self) -> None:
@@ -99,9 +100,10 @@ class Placing:
         board = session.board(first.profile)
         choice = None
         if first.nominated_node:
-            choice = choose(board, 1, first, self._nominated(first))
+            choice = choose(board, Demand(first), self._nominated(first))
         if choice is None:
-            choice = choose(board, allowed, first, self.among)
+            wanted = 1 if self._is_homeless else allowed
+            choice = choose(board, Demand(first, wanted), self.among)
         if choice is None:
             self._record(tasks, board.fit_error(self.hypernode, self.among))
             return 0
@@ -111,7 +113,20 @@ class Placing:
         if refused is not None:
             self._record_reason(tasks[:count], refused)
             return None if count == len(tasks) else count
+        if self.limited:
+            self._track(choice.rows)
         return count
+
+    @property
+    def _is_homeless(self) -> bool:
+        """Its first member decides where the others want to be: it is placed alone."""
+        return self.limited and not self.sheet.sub_job.allocated_hypernode
+
+    def _track(self, rows: Sequence[int]) -> None:
+        """The domain in which the sub-job lives, now that it has members on these nodes."""
+        tree, sub_job = self.session.topology.tree, self.sheet.sub_job
+        for row in dict.fromkeys(rows):
+            sub_job.allocated_hypernode = tree.common(tree.lowest_of(row), sub_job.allocated_hypernode)
 
     def _nominated(self, task: Task) -> Mask:
         session = self.session

@@ -63,6 +63,7 @@ HOOKS: Final[tuple[Hook, ...]] = (
     Hook("couples_nodes", Fold.ANY),
     Hook("affected", Fold.NODES),
     Hook("best_node", Fold.FIRST_RESULT, "enableBestNode"),
+    Hook("domain_scores", Fold.NODES, "enableNodeOrder"),
     Hook("hypernode_order", Fold.NODES, "enabledHyperNodeOrder"),
     Hook("hypernode_gradients", Fold.FIRST_RESULT, "enabledHyperNodeGradient"),
     Hook("preemptable", Fold.VICTIMS, "enablePreemptable"),

@@ -37,51 +37,64 @@ class Choice:
     pipelined: bool
 
 
-def choose(
-    board: Board, wanted: int, sample: Task, among: Mask | None = None, *, needs_room: bool = True
-) -> Choice | None:
-    """Nodes for up to `wanted` replicas, or None if not even one finds a place.
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is to be placed: up to `wanted` replicas of `sample`.
+
+    Without `needs_room` resources are not looked at (best-effort pods).
+    """
+
+    sample: Task
+    wanted: int = 1
+    needs_room: bool = True
+
+
+def choose(board: Board, demand: Demand, among: Mask | None = None) -> Choice | None:
+    """Nodes for the demand, or None if not even one replica finds a place.
 
     May return fewer than fit, when the competition changes (idle nodes run out, normalisation shifts): ask again.
-    `among` restricts the positions (a topology domain, a shard). Without `needs_room` resources are not looked at
-    (best-effort pods).
+    `among` restricts the positions (a topology domain, a shard).
     """
     board.refresh()
     fits = board.codes == FITS
     if among is not None:
         fits &= among
-    if not needs_room:
-        return _first_choice(board, fits, np.full(len(fits), PLENTY, dtype=np.int64), wanted, sample, pipelined=False)
+    if not demand.needs_room:
+        return _first_choice(board, fits, np.full(len(fits), PLENTY, dtype=np.int64), demand, pipelined=False)
     for room, pipelined in ((board.idle_room, False), (board.future_room, True)):
-        choice = _first_choice(board, fits & (room > 0), room, wanted, sample, pipelined=pipelined)
+        choice = _first_choice(board, fits & (room > 0), room, demand, pipelined=pipelined)
         if choice is not None:
             return choice
     return None
 
 
-def _first_choice(
-    board: Board, feasible: Mask, room: Column, wanted: int, sample: Task, *, pipelined: bool
-) -> Choice | None:
+def _first_choice(board: Board, feasible: Mask, room: Column, demand: Demand, *, pipelined: bool) -> Choice | None:
     for candidates in board.session.by_preference(feasible):
         if candidates.any():
-            positions = _pick(board, candidates, room, wanted, sample, pipelined)
+            positions = _pick(board, candidates, room, demand, pipelined)
             return Choice(board.rows[positions].tolist(), pipelined)
     return None
 
 
-def _pick(board: Board, feasible: Mask, room: Column, wanted: int, sample: Task, pipelined: bool) -> list[int]:
+def _pick(board: Board, feasible: Mask, room: Column, demand: Demand, pipelined: bool) -> list[int]:
     session = board.session
     if session.samples_nodes:
         feasible = session.first_feasible(feasible)
-    if feasible.sum() == 1 and wanted == 1:
+    if demand.wanted == 1 and feasible.sum() == 1:
         return [int(np.flatnonzero(feasible)[0])]
     scores = board.scores(feasible)
-    chosen = _plugin_choice(board, feasible, scores, sample)
+    one_by_one = demand.wanted == 1 or board.coupled or session.samples_nodes
+    bonus = session.domain_scores(demand.sample, board.rows[feasible])
+    if bonus is not None:
+        scores = scores.copy()
+        scores[feasible] += bonus
+        one_by_one = one_by_one or bool(np.ptp(bonus) > 0)  # the same for all candidates, it changes nothing
+    chosen = _plugin_choice(board, feasible, scores, demand.sample)
     if chosen is not None:
         return [chosen]
-    if wanted == 1 or board.coupled or session.samples_nodes:
+    if one_by_one:
         return [int(np.argmax(np.where(feasible, scores, -np.inf)))]
-    return _Merge(board, feasible, room, scores, wanted, pipelined).run()
+    return _Merge(board, feasible, room, board.scores(feasible), demand.wanted, pipelined).run()
 
 
 def _plugin_choice(board: Board, feasible: Mask, scores: Scores, sample: Task) -> int | None:

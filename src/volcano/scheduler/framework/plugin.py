@@ -195,6 +195,12 @@ class Plugin:
     def best_node(self, task: Task, rows: Index, scores: Scores) -> int | None:
         """Choose the row yourself instead of the best score."""
 
+    def domain_scores(self, task: Task, rows: Index) -> Scores | None:
+        """An addend to the scores of these candidates that depends on where others are; None: nothing to say.
+
+        Asked before every placement and never cached: keep it cheap.
+        """
+
     def hypernode_order(self, sub_job: SubJob, hypernodes: Mapping[str, Index]) -> Mapping[str, float]:
         raise NotImplementedError
 

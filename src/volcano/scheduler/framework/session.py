@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from volcano.scheduler.cluster.jobs import INQUEUE, Job, SubJob
 from volcano.scheduler.cluster.nodes import Index, Mask
@@ -25,6 +27,7 @@ from volcano.scheduler.framework.options import SHARD_HARD, SHARD_SOFT, Options,
 from volcano.scheduler.framework.plugin import Plugin, overrides, owner
 from volcano.scheduler.framework.reasons import FitError, Reason, Refusals, Stage
 from volcano.scheduler.framework.statement import Kind, Operation, Statement
+from volcano.scheduler.framework.topology import SessionTopology
 
 if TYPE_CHECKING:
     from volcano.scheduler.cluster.cluster import Cluster
@@ -180,6 +183,35 @@ class Session:
                         plugin.deallocated(tasks)
                 return reason
         return None
+
+    # Domains
+
+    @cached_property
+    def topology(self) -> SessionTopology:
+        return SessionTopology(self)
+
+    def hypernode_gradients(self, subject: Job | SubJob, root: str, purpose: str) -> Sequence[Sequence[str]]:
+        """Groups of domains under `root`, to be tried in order. Only the first plugin with an opinion is asked."""
+        for callback in self.hooks.callbacks("hypernode_gradients"):
+            found: Sequence[Sequence[str]] = callback(subject, root, purpose)
+            return found
+        return [[root]]
+
+    def hypernode_scores(self, sub_job: SubJob, hypernodes: Mapping[str, Index]) -> dict[str, float]:
+        scores = dict.fromkeys(hypernodes, 0.0)
+        for callback in self.hooks.callbacks("hypernode_order"):
+            for name, score in callback(sub_job, hypernodes).items():
+                scores[name] += score
+        return scores
+
+    def domain_scores(self, task: Task, rows: Index) -> NDArray[np.float64] | None:
+        """What the position of others adds to the scores of these candidates."""
+        total: NDArray[np.float64] | None = None
+        for callback in self.hooks.callbacks("domain_scores"):
+            scores = callback(task, rows)
+            if scores is not None:
+                total = scores if total is None else total + scores
+        return total
 
     # Nodes
 

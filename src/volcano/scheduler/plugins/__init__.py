@@ -12,6 +12,7 @@ def built_in() -> tuple[type[Plugin], ...]:
     from volcano.scheduler.plugins.conformance import Conformance
     from volcano.scheduler.plugins.drf import Drf
     from volcano.scheduler.plugins.gang import Gang
+    from volcano.scheduler.plugins.network_topology import NetworkTopologyAware
     from volcano.scheduler.plugins.nodegroup import NodeGroups
     from volcano.scheduler.plugins.nodeorder import NodeOrder
     from volcano.scheduler.plugins.overcommit import Overcommit
@@ -33,6 +34,7 @@ def built_in() -> tuple[type[Plugin], ...]:
         DisruptionBudgets,
         Drf,
         Gang,
+        NetworkTopologyAware,
         NodeGroups,
         NodeOrder,
         Overcommit,
