@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from volcano.api import quantity
+from volcano.scheduler.cluster.nodes import Column
 
 if TYPE_CHECKING:
     from volcano.api.core import Container, Pod
+
+
+Floats = NDArray[np.float64]
 
 
 class Estimator(msgspec.Struct, frozen=True):
@@ -26,24 +32,22 @@ class Estimator(msgspec.Struct, frozen=True):
     """MiB or a quantity."""
 
 
-def utilisation(measured_percent: float, estimated: float, capacity: float) -> float:
+def utilisation(measured_percent: Floats, estimated: Floats, capacity: Column) -> Floats:
     """0 to 1: the measured load and what was placed since, together."""
-    if capacity <= 0:
-        return 0.0
-    return min(max(measured_percent / 100 + estimated / capacity, 0.0), 1.0)
+    offered = capacity > 0
+    load = measured_percent / 100 + estimated / np.where(offered, capacity, 1)
+    return np.where(offered, np.clip(load, 0.0, 1.0), 0.0)
 
 
-def combined(cpu: float, memory: float, cpu_weight: int, memory_weight: int) -> float:
+def combined(cpu: Floats, memory: Floats, cpu_weight: int, memory_weight: int) -> Floats:
+    """The weighted mean; 0 where neither counts."""
     total = cpu_weight + memory_weight
-    return (cpu * cpu_weight + memory * memory_weight) / total if total else 0.0
+    return (cpu * cpu_weight + memory * memory_weight) / total if total else np.zeros_like(cpu)
 
 
-def node_score(cpu: float, memory: float, cpu_weight: int, memory_weight: int, weight: int) -> float:
+def node_score(cpu: Floats, memory: Floats, cpu_weight: int, memory_weight: int, weight: int) -> Floats:
     """100 times the weight for an idle node, 0 for a busy one."""
-    total = cpu_weight + memory_weight
-    if total == 0:
-        return 0.0
-    return ((1 - cpu) * cpu_weight + (1 - memory) * memory_weight) / total * 100 * weight
+    return combined(1 - cpu, 1 - memory, cpu_weight, memory_weight) * 100 * weight
 
 
 def pod_estimate(request: float, limit: float, request_ratio: float, burst_ratio: float, factor: float) -> float:

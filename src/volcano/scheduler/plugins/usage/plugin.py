@@ -22,7 +22,7 @@ from volcano.scheduler.framework.plugin import Plugin, Scores
 from volcano.scheduler.framework.reasons import FITS, Codes, Refusal
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.usage import estimate
-from volcano.scheduler.plugins.usage.estimate import Estimator
+from volcano.scheduler.plugins.usage.estimate import Estimator, Floats
 from volcano.scheduler.plugins.usage.shadow import Shadow
 
 FRESH_SECONDS: Final = 300.0
@@ -30,8 +30,6 @@ DEFAULT_INTERVAL_SECONDS: Final = 30.0
 HOT_CPU: Final = Refusal("usage", "the CPU load of the node exceeds the upper limit.", resolvable=False)
 HOT_MEMORY: Final = Refusal("usage", "the memory load of the node exceeds the upper limit.", resolvable=False)
 _PLACED: Final = frozenset({Status.ALLOCATED, Status.BINDING, Status.BOUND})
-
-Floats = NDArray[np.float64]
 
 
 class Thresholds(msgspec.Struct, frozen=True):
@@ -75,11 +73,8 @@ class Usage(Plugin):
 
     def score(self, profile: Profile, rows: Rows) -> Scores:
         cpu, memory = self._load(profile, rows)
-        total = self._cpu_weight + self._memory_weight
-        if total == 0:
-            return np.zeros(len(rows))
-        free = ((1 - cpu) * self._cpu_weight + (1 - memory) * self._memory_weight) / total
-        return np.where(self._fresh[rows.index], free * 100 * self._weight, 0.0)
+        scores = estimate.node_score(cpu, memory, self._cpu_weight, self._memory_weight, self._weight)
+        return np.where(self._fresh[rows.index], scores, 0.0)
 
     def allocated(self, tasks: Sequence[Task]) -> None:
         for task in tasks:
@@ -102,17 +97,15 @@ class Usage(Plugin):
         return self._utilisation(rows.index, cpu, memory)
 
     def _utilisation(self, index: NDArray[np.intp], cpu: Floats, memory: Floats) -> tuple[Floats, Floats]:
-        loads = []
-        for dimension, measured, added in ((CPU, self._cpu, cpu), (MEMORY, self._memory, memory)):
-            capacity = self.nodes.allocatable[index, dimension]
-            load = measured[index] / 100 + added / np.where(capacity > 0, capacity, 1)
-            loads.append(np.where(capacity > 0, np.clip(load, 0.0, 1.0), 0.0))
-        return loads[0], loads[1]
+        offered = self.nodes.allocatable
+        return (
+            estimate.utilisation(self._cpu[index], cpu, offered[index, CPU]),
+            estimate.utilisation(self._memory[index], memory, offered[index, MEMORY]),
+        )
 
     def _estimate(self, profile: Profile, cpu: Floats, memory: Floats) -> tuple[Floats, Floats]:
         """What one such pod will use where the load is this."""
-        total = self._cpu_weight + self._memory_weight
-        load = (cpu * self._cpu_weight + memory * self._memory_weight) / total if total else cpu * 0.0
+        load = estimate.combined(cpu, memory, self._cpu_weight, self._memory_weight)
         calm_cpu, calm_memory, risky_cpu, risky_memory = self._estimates_of(profile)
         risky = load >= self._estimator.risk_threshold
         return np.where(risky, risky_cpu, calm_cpu), np.where(risky, risky_memory, calm_memory)
