@@ -46,10 +46,22 @@ class DomainSearch:
         session = self.session
         session.topology.locate(self.job)
         for gradient in session.hypernode_gradients(self.job, ROOT, "allocate"):
-            solutions = [found for domain in gradient if (found := self._try(domain)) is not None]
-            if solutions:
-                return self._adopt(max(solutions, key=lambda solution: solution.score), statement)
+            best = self._best(gradient)
+            if best is not None:
+                return self._adopt(best, statement)
         return False
+
+    def _best(self, domains: Sequence[str]) -> Solution | None:
+        """The solution with the best domains. A job without sub-groups has the score of its own domain: the first one
+
+        that succeeds, tried in that order, is the best.
+        """
+        if not self.job.policies and len(domains) > 1:
+            (only,) = self.job.sub_jobs.values()
+            ranked = (self._try(domain) for domain, _ in self._ranked(only, domains))
+            return next((solution for solution in ranked if solution is not None), None)
+        solutions = [solution for domain in domains if (solution := self._try(domain)) is not None]
+        return max(solutions, key=lambda solution: solution.score, default=None)
 
     def _adopt(self, best: Solution, statement: Statement) -> bool:
         if statement.recover(best.saved) is not None:

@@ -52,6 +52,7 @@ class HyperNodes:
         self.tiers.append(root.tier)
         self._capacity = nodes.capacity
         self._codes: dict[int, NDArray[np.int32]] = {}
+        self._chains: dict[str, list[str]] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self.domains
@@ -69,7 +70,14 @@ class HyperNodes:
         return {domain.tier_name: domain.tier for domain in self.domains.values() if domain.tier_name}
 
     def at_tier(self, tier: int) -> list[HyperNode]:
-        return [domain for domain in self.domains.values() if domain.tier == tier]
+        return self._by_tier[tier]
+
+    @cached_property
+    def _by_tier(self) -> defaultdict[int, list[HyperNode]]:
+        by_tier: defaultdict[int, list[HyperNode]] = defaultdict(list)
+        for domain in self.domains.values():
+            by_tier[domain.tier].append(domain)
+        return by_tier
 
     def codes(self, tier: int) -> NDArray[np.int32]:
         """Per row of the node table, which of `at_tier(tier)` the node is in; -1 if none."""
@@ -82,10 +90,10 @@ class HyperNodes:
 
     def ancestors(self, name: str) -> list[str]:
         """The domain itself and all around it, up to the root."""
-        chain = []
-        while name:
-            chain.append(name)
-            name = self.domains[name].parent
+        chain = self._chains.get(name)
+        if chain is None:
+            parent = self.domains[name].parent
+            chain = self._chains[name] = [name, *self.ancestors(parent)] if parent else [name]
         return chain
 
     def common(self, left: str, right: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from volcano.scheduler.cluster.jobs import Job, SubJob
 from volcano.scheduler.cluster.nodes import Index
 from volcano.scheduler.cluster.resources import FloatVector, less_equal
-from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.cluster.tasks import NO_NODE, Task
 from volcano.scheduler.framework.plugin import Plugin, Scores
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.topology import Limit
@@ -59,8 +59,9 @@ class NetworkTopologyAware(Plugin):
         if not start:
             return []
         by_tier: defaultdict[int, list[str]] = defaultdict(list)
+        needed = self._needed(subject)
         for name in self.tree.within(start):
-            if self.tree[name].tier <= limit.tier and self._is_eligible(subject, name, purpose):
+            if self.tree[name].tier <= limit.tier and self._is_eligible(subject, name, needed, purpose):
                 by_tier[self.tree[name].tier].append(name)
         groups = [by_tier[tier] for tier in sorted(by_tier)]
         return groups if purpose == "allocate" else self._widest(groups[::-1])
@@ -92,11 +93,10 @@ class NetworkTopologyAware(Plugin):
             return root
         return around if common == root else ""
 
-    def _is_eligible(self, subject: Job | SubJob, name: str, purpose: str) -> bool:
+    def _is_eligible(self, subject: Job | SubJob, name: str, needed: FloatVector, purpose: str) -> bool:
         """Whether what is asked for at least could be there."""
         if subject.allocated_hypernode:
             return True
-        needed = self._needed(subject)
         if purpose != "allocate":
             return less_equal(needed, self.packing.allocatable(name))
         return less_equal(needed, self.packing.idle(name)) or less_equal(needed, self.packing.future_idle(name))
@@ -136,15 +136,17 @@ class NetworkTopologyAware(Plugin):
         return self.packing.of_nodes(task.profile.request, rows, self.fading) * self.weight
 
     def _nearness(self, sub_job: SubJob, rows: Index) -> Scores:
-        tree, tiers = self.tree, self.tree.tiers
-        leaves = tree.at_tier(tiers[0])
-        near = np.array([self._near(leaf.name, sub_job.allocated_hypernode) for leaf in leaves])
-        codes = tree.codes(tiers[0])[rows]
-        scores = np.where(codes >= 0, near[codes], 0.0)
+        tree = self.tree
+        lowest = tree.tiers[0]
+        leaves = tree.at_tier(lowest)
+        codes = tree.codes(lowest)[rows]
+        near = np.zeros(len(leaves) + 1)  # the last one is for nodes in no domain, whose code is -1
+        for code in np.unique(codes[codes >= 0]).tolist():
+            near[code] = self._near(leaves[code].name, sub_job.allocated_hypernode)
+        scores = near[codes]
         best = scores == scores.max()
         if best.sum() > 1:
-            present = np.array([self._present(sub_job, leaf.rows) for leaf in leaves])
-            scores = scores + np.where(best & (codes >= 0), present[codes], 0.0)
+            scores = scores + np.where(best & (codes >= 0), self._present_per_leaf(sub_job, len(leaves))[codes], 0.0)
         return np.asarray(scores * self.weight)
 
     def _near(self, leaf: str, home: str) -> float:
@@ -156,10 +158,18 @@ class NetworkTopologyAware(Plugin):
 
     def _present(self, sub_job: SubJob, rows: Index) -> float:
         """The share of the sub-job's members that are on these nodes."""
-        if not sub_job.tasks:
-            return 0.0
-        inside = set(rows.tolist())
-        return sum(1 for task in sub_job.tasks.values() if task.node in inside) / len(sub_job.tasks)
+        on = _nodes_of(sub_job)
+        return float(np.isin(on, rows).sum() / len(sub_job.tasks)) if len(on) else 0.0
+
+    def _present_per_leaf(self, sub_job: SubJob, leaves: int) -> Scores:
+        """The same for every domain of the lowest tier at once; and 0 for no domain."""
+        codes = self.tree.codes(self.tree.tiers[0])[_nodes_of(sub_job)]
+        counts = np.bincount(codes[codes >= 0], minlength=leaves + 1)
+        return counts / max(len(sub_job.tasks), 1)
+
+
+def _nodes_of(sub_job: SubJob) -> Index:
+    return np.array([task.node for task in sub_job.tasks.values() if task.node != NO_NODE], dtype=np.intp)
 
 
 def _weights(arguments: Arguments) -> dict[str, int]:
