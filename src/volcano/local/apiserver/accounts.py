@@ -30,7 +30,8 @@ class TokenRequests:
         self._tokens = tokens
 
     async def create(self, call: Call) -> Response:
-        request = bodies.read_document(call.request)
+        body = bodies.read_document(call.request)
+        request = self._writes.kinds.read(body, "authentication.k8s.io", "v1", "TokenRequest")
         entry = self._writes.existing(call)
         spec = request.setdefault("spec", {})
         seconds = spec.get("expirationSeconds") or DEFAULT_SECONDS

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from volcano.local.apiserver import bodies, status
 from volcano.local.apiserver.admission import Attributes
 from volcano.local.apiserver.reads import respond
@@ -22,31 +24,45 @@ JsonObject = dict[str, Any]
 _PROPAGATION = {"Orphan": "orphan", "Foreground": "foregroundDeletion", "Background": None}
 
 
-class DeleteOptions:
+class Preconditions(msgspec.Struct, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptions(msgspec.Struct, rename="camel"):
     """What the body or the query of a delete asks for."""
 
-    def __init__(self, call: Call, body: JsonObject | None = None) -> None:
-        if body is None:
-            body = bodies.read_optional(call.request)
-        param = call.request.param
-        self.grace_seconds = _integer("gracePeriodSeconds", body.get("gracePeriodSeconds", param("gracePeriodSeconds")))
-        policy = body.get("propagationPolicy") or param("propagationPolicy")
-        orphan = body.get("orphanDependents", param("orphanDependents"))
-        if orphan is not None and policy is None:
-            policy = "Orphan" if orphan in (True, "true") else "Background"
-        if policy is not None and policy not in _PROPAGATION:
-            text = f'Unsupported value: "{policy}": supported values: "Orphan", "Background", "Foreground"'
-            raise status.StatusError(
-                422,
-                "Invalid",
-                f'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: {text}',
-                [status.cause("propagationPolicy", text, "FieldValueNotSupported")],
-            )
-        self.propagation = policy
-        preconditions = body.get("preconditions") or {}
-        self.uid: str | None = preconditions.get("uid")
-        self.revision: str | None = preconditions.get("resourceVersion")
-        self.dry_run = bool(body.get("dryRun"))
+    grace_period_seconds: int | None = None
+    propagation_policy: str | None = None
+    orphan_dependents: bool | None = None
+    preconditions: Preconditions | None = None
+    dry_run: list[str] | None = None
+
+    @classmethod
+    def of(cls, call: Call, body: JsonObject | None = None) -> DeleteOptions:
+        """The options in `body` (default: the request's), completed by those in the query."""
+        given: JsonObject = dict(bodies.read_optional(call.request) if body is None else body)
+        for name in ("gracePeriodSeconds", "propagationPolicy", "orphanDependents"):
+            value = call.request.param(name)
+            if value is not None:
+                given.setdefault(name, value)
+        try:
+            options = msgspec.convert(given, cls, strict=False)
+        except msgspec.ValidationError as error:
+            raise status.bad_request(f"DeleteOptions cannot be read: {error}") from None
+        if options.propagation_policy is None and options.orphan_dependents is not None:
+            options.propagation_policy = "Orphan" if options.orphan_dependents else "Background"
+        if options.propagation_policy not in (None, *_PROPAGATION):
+            raise _unknown_policy(str(options.propagation_policy))
+        return options
+
+
+def _unknown_policy(policy: str) -> status.StatusError:
+    text = f'Unsupported value: "{policy}": supported values: "Orphan", "Background", "Foreground"'
+    message = f'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: {text}'
+    return status.StatusError(
+        422, "Invalid", message, [status.cause("propagationPolicy", text, "FieldValueNotSupported")]
+    )
 
 
 class Deletes:
@@ -59,7 +75,7 @@ class Deletes:
 
     async def delete(self, call: Call) -> Response:
         call.read_options()
-        options = DeleteOptions(call)
+        options = DeleteOptions.of(call)
         entry = self._writes.existing(call)
         kept = await self.delete_entry(call, entry, options)
         body = kept if kept is not None else status.success(call.resource, call.name, entry.uid)
@@ -67,7 +83,7 @@ class Deletes:
 
     async def delete_collection(self, call: Call) -> Response:
         call.read_options()
-        options = DeleteOptions(call)
+        options = DeleteOptions.of(call)
         resource = call.resource
         selection = Selection(resource, call.namespace, call.request)
         chosen = [entry for entry in self._store.scan(resource.storage, selection.prefix) if selection(entry)]
@@ -110,8 +126,8 @@ class Deletes:
         """The object as it waits for its end, or None if nothing holds it."""
         strategy = self._writes.strategy(call.resource)
         meta = document["metadata"]
-        _set_propagation(meta, options.propagation)
-        grace = strategy.grace_seconds(document, options.grace_seconds)
+        _set_propagation(meta, options.propagation_policy)
+        grace = strategy.grace_seconds(document, options.grace_period_seconds)
         deleting = meta.get("deletionTimestamp") is not None
         if grace == 0 and not strategy.holds(document):
             return None
@@ -142,21 +158,15 @@ def _set_propagation(meta: JsonObject, policy: str | None) -> None:
 
 
 def _check_preconditions(call: Call, entry: Entry, options: DeleteOptions) -> None:
-    if options.uid is not None and options.uid != entry.uid:
-        why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {entry.uid}"
+    wanted = options.preconditions
+    if wanted is None:
+        return
+    if wanted.uid is not None and wanted.uid != entry.uid:
+        why = f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {entry.uid}"
         raise status.conflict(call.resource, call.name, why)
-    if options.revision is not None and options.revision != str(entry.revision):
+    if wanted.resource_version is not None and wanted.resource_version != str(entry.revision):
         why = (
-            f"Precondition failed: ResourceVersion in precondition: {options.revision}, "
+            f"Precondition failed: ResourceVersion in precondition: {wanted.resource_version}, "
             f"ResourceVersion in object meta: {entry.revision}"
         )
         raise status.conflict(call.resource, call.name, why)
-
-
-def _integer(name: str, value: object) -> int | None:
-    if value is None:
-        return None
-    try:
-        return int(str(value))
-    except ValueError:
-        raise status.bad_request(f"{name} must be an integer, not {value!r}") from None

@@ -23,6 +23,7 @@ class Kinds:
 
     def __init__(self) -> None:
         self._compiled: dict[ResourceInfo, schema.Compiled | None] = {}
+        self._requests: dict[tuple[str, str, str], schema.Compiled | None] = {}
 
     def clean(self, call: Call, document: JsonObject, *, written: bytes = b"") -> None:
         """Prune and default `document`; complain about unknown fields, and about repeated ones in `written`."""
@@ -42,6 +43,19 @@ class Kinds:
         call.warnings += [f'unknown field "{path}"' for path in unknown]
         call.warnings += [f'duplicate field "{path}"' for path in repeated]
 
+    def read(self, document: JsonObject, group: str, version: str, kind: str) -> JsonObject:
+        """A request object that is not stored (a binding, an eviction), if it is of the right types."""
+        key = (group, version, kind)
+        if key not in self._requests:
+            self._requests[key] = builtin_schemas.compile_kind(builtin_schemas.load(), *key)
+        compiled = self._requests[key]
+        if compiled is not None:
+            compiled.clean(document)
+            if found := compiled.validate(document):
+                causes = [status.cause(error.path, error.body, error.reason) for error in found]
+                raise _unreadable(kind, version, causes)
+        return document
+
     def tidy(self, resource: ResourceInfo, document: JsonObject) -> None:
         """Prune and default again what admission has changed."""
         compiled = self._of(resource)
@@ -60,14 +74,7 @@ class Kinds:
         if causes and not any(cause["reason"] == "FieldValueTypeInvalid" for cause in causes):
             raise status.invalid(call.resource, document["metadata"].get("name") or "", causes)
         if causes:
-            kind, first = call.resource.kind, causes[0]
-            raise status.StatusError(
-                400,
-                "BadRequest",
-                f'{kind} in version "{call.resource.version}" cannot be handled as a {kind}: '
-                f"{first['field']}: {first['message']}",
-                causes,
-            )
+            raise _unreadable(call.resource.kind, call.resource.version, causes)
 
     def _of(self, resource: ResourceInfo) -> schema.Compiled | None:
         try:
@@ -90,3 +97,9 @@ def _compile(resource: ResourceInfo) -> schema.Compiled | None:
     if resource.custom:
         return crds.compile_resource(resource.resource, definitions)
     return builtin_schemas.compile_kind(definitions, resource.group, resource.version, resource.kind)
+
+
+def _unreadable(kind: str, version: str, causes: list[Cause]) -> status.StatusError:
+    text = f"{causes[0]['field']}: {causes[0]['message']}"
+    message = f'{kind} in version "{version}" cannot be handled as a {kind}: {text}'
+    return status.StatusError(400, "BadRequest", message, causes)

@@ -59,14 +59,21 @@ def generated_name(base: str) -> str:
     return base[:_GENERATED_BASE] + "".join(random.choices(_SUFFIX_ALPHABET, k=5))
 
 
+def missing_name(meta: JsonObject) -> list[Cause]:
+    """What keeps an object from being addressed at all."""
+    given = [meta.get(field) for field in ("name", "generateName")]
+    if not any(given):
+        return [required("metadata.name", "name or generateName is required")]
+    return [] if all(value is None or isinstance(value, str) for value in given) else _type_causes(meta)
+
+
 def check(qualified: str, document: JsonObject) -> list[Cause]:
     """Everything wrong with the metadata of a new object or a new version of one."""
     metadata = document["metadata"]
     causes = _type_causes(metadata)
     if causes:
         return causes
-    name = metadata.get("name", "")
-    causes = name_causes(qualified, name) if name else [required("metadata.name", "name or generateName is required")]
+    causes = missing_name(metadata) or name_causes(qualified, metadata["name"])
     if labels := metadata.get("labels"):
         causes += label_causes(labels, "metadata.labels")
     if annotations := metadata.get("annotations"):

@@ -31,7 +31,7 @@ class Bindings:
 
     async def create(self, call: Call) -> Response:
         call.read_options()
-        binding = bodies.read_document(call.request)
+        binding = self._writes.kinds.read(bodies.read_document(call.request), "", "v1", "Binding")
         call.resource = self._pods
         wanted = binding["metadata"]
         name = wanted.get("name") or call.name
@@ -95,12 +95,12 @@ class Evictions:
 
     async def create(self, call: Call) -> Response:
         call.read_options()
-        eviction = bodies.read_document(call.request)
+        eviction = self._writes.kinds.read(bodies.read_document(call.request), "policy", "v1", "Eviction")
         if eviction["metadata"].get("name", call.name) != call.name:
             raise status.bad_request("name in URL does not match name in Eviction object")
         entry = self._writes.existing(call)
         pod = entry.document()
-        options = DeleteOptions(call, eviction.get("deleteOptions") or {})
+        options = DeleteOptions.of(call, eviction.get("deleteOptions") or {})
         if not _is_over(pod):
             self._check_budgets(call, pod)
         await self._deletes.delete_entry(call, entry, options)

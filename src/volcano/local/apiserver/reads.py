@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 
 FUTURE_WAIT_SECONDS = 3.0
+_MOST = 2**31 - 1
 _TRUE = ("true", "1", "")
 
 
@@ -161,7 +162,7 @@ class _Page(msgspec.Struct, frozen=True):
     def of(cls, request: Request) -> _Page:
         if request.param("sendInitialEvents") is not None:
             raise _forbidden_option("sendInitialEvents", "sendInitialEvents is forbidden for list")
-        limit = _integer(request, "limit") or 0
+        limit = _integer(request, "limit")
         revision, match = _revision(request), request.param("resourceVersionMatch") or ""
         token = request.param("continue") or ""
         _check_match(revision if request.param("resourceVersion") else None, match, bool(token))
@@ -234,12 +235,13 @@ def _check_match(revision: int | None, match: str, continued: bool) -> None:
         )
 
 
-def _integer(request: Request, name: str) -> int | None:
+def _integer(request: Request, name: str) -> int:
+    """A query parameter that counts something; 0 when absent or negative."""
     text = request.param(name)
     if not text:
-        return None
+        return 0
     try:
-        return int(text)
+        return min(max(int(text), 0), _MOST)
     except ValueError:
         raise status.bad_request(f'query parameter {name}: "{text}" is not an integer') from None
 

@@ -71,6 +71,8 @@ class Writes:
     async def create_document(self, call: Call, document: JsonObject) -> bytes:
         """Store a new object and return its bytes once it is durable."""
         meta = document["metadata"]
+        if causes := metadata.missing_name(meta):
+            raise status.invalid(call.resource, "", causes)
         base = "" if meta.get("name") else meta.get("generateName") or ""
         for attempt in range(NAME_ATTEMPTS):
             if base:
