@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from volcano.http.message import Request
-from volcano.local.apiserver.access import Authorizer, Question
+from volcano.local.apiserver.access import Authorizer, Question, Verdict
 from volcano.local.apiserver.call import User
 from volcano.local.apiserver.faults import PatchError
 from volcano.local.apiserver.impersonation import acting_user
@@ -17,9 +17,9 @@ class OnlyUsers(Authorizer):
     def __init__(self) -> None:
         self.asked: list[Question] = []
 
-    def allowed(self, user: User, question: Question) -> bool:
+    def decide(self, user: User, question: Question) -> Verdict:
         self.asked.append(question)
-        return user.is_master or question.resource == "users"
+        return Verdict(user.is_master or question.resource == "users")
 
 
 def request(**headers: str) -> Request:
@@ -42,10 +42,29 @@ def test_a_service_account_has_its_groups() -> None:
     assert authorizer.asked == [Question("impersonate", resource="serviceaccounts", namespace="ns", name="sa")]
 
 
+def test_everything_about_the_other_user_is_asked_for() -> None:
+    authorizer = OnlyUsers()
+    headers = {"impersonate-user": "eve", "impersonate-uid": "7", "impersonate-extra-team%2Fscope": "x, y"}
+    acting = acting_user(Request("GET", "/api", [], headers, b""), ADMIN, authorizer)
+
+    assert acting == User("eve", ("system:authenticated",), "7", (("team/scope", ("x", "y")),))
+    group = "authentication.k8s.io"
+    assert authorizer.asked[1:] == [
+        Question("impersonate", group, "userextras", "team/scope", name="x"),
+        Question("impersonate", group, "userextras", "team/scope", name="y"),
+        Question("impersonate", group, "uids", name="7"),
+    ]
+
+
+def test_nobody_stays_unauthenticated() -> None:
+    acting = acting_user(request(impersonate_user="system:anonymous"), ADMIN, OnlyUsers())
+    assert acting.groups == ("system:unauthenticated",)
+
+
 @pytest.mark.parametrize(
     ("headers", "status", "message"),
     [
-        ({"impersonate_group": "a"}, 400, "needs Impersonate-User"),
+        ({"impersonate_group": "a"}, 400, "without impersonating a user"),
         ({"impersonate_user": "eve", "impersonate_group": "a"}, 403, 'groups "a" is forbidden: User "bob" cannot'),
         ({"impersonate_user": "system:serviceaccount:ns:sa"}, 403, 'serviceaccounts "sa" is forbidden'),
     ],

@@ -1,109 +1,93 @@
-"""Who may do what: members of system:masters everything, others what RBAC objects grant them."""
+"""Who may do what: members of system:masters everything, others what RBAC objects grant them.
+
+The rules are in `rbac/`; `app.py` asks before anything else is done, `reviews.py` for those who only want to know.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
+from volcano.local.apiserver.rbac.grants import Grants, Resolver
+from volcano.local.apiserver.rbac.rules import Question
 from volcano.local.apiserver.status import StatusError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from volcano.local.apiserver.call import Call, User
     from volcano.local.apiserver.store import Store
 
-JsonObject = dict[str, Any]
+__all__ = ["Authorizer", "Question", "Verdict"]
 
-_RBAC = "rbac.authorization.k8s.io"
-_PUBLIC_REVIEWS = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"})
+_NAME_SELECTED = re.compile(r"(?:^|,)metadata\.name==?([^,=!]+)(?:,|$)")
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-class Question(NamedTuple):
-    """May a user do `verb` on this?"""
+class Verdict(NamedTuple):
+    """An answer and, where there is more to say, why."""
 
-    verb: str
-    group: str = ""
-    resource: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-    path: str = ""  # instead of a resource
+    allowed: bool
+    reason: str = ""
 
 
 class Authorizer:
-    """Evaluates roles and bindings as they are stored."""
+    """Answers questions about users' rights, and refuses requests that they do not cover."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.resolver = Resolver(store)
 
     def check(self, call: Call, verb: str) -> None:
-        """Refuse the call unless its user may do `verb`."""
-        resource = call.resource
-        question = Question(verb, resource.group, resource.plural, call.subresource, call.namespace or "", call.name)
-        if resource.plural in _PUBLIC_REVIEWS or self.allowed(call.user, question):
-            return
-        what = f"{resource.plural}/{call.subresource}" if call.subresource else resource.plural
-        where = f' in the namespace "{call.namespace}"' if call.namespace else " at the cluster scope"
-        subject = f'{resource.qualified} "{call.name}"' if call.name else resource.qualified
-        message = (
-            f'{subject} is forbidden: User "{call.user.name}" cannot '
-            f'{verb} resource "{what}" in API group "{resource.group}"{where}'
-        )
-        raise StatusError(403, "Forbidden", message, details={"name": call.name, "kind": resource.plural})
+        """Refuse a request about objects unless its user may do `verb`."""
+        resource, name = call.resource, call.name or _selected_name(call)
+        question = Question(verb, resource.group, resource.plural, call.subresource, call.namespace or "", name)
+        self.require(call.user, question)
+
+    def require(self, user: User, question: Question) -> None:
+        """Refuse what `user` may not do."""
+        verdict = self.decide(user, question)
+        if not verdict.allowed:
+            raise forbidden(user, question, verdict.reason)
 
     def allowed(self, user: User, question: Question) -> bool:
+        return self.decide(user, question).allowed
+
+    def decide(self, user: User, question: Question) -> Verdict:
         if user.is_master:
-            return True
-        return any(_covers(rule, question) for rule in self.rules(user, question.namespace))
+            return Verdict(True)
+        grants = self.grants(user, question.namespace)
+        found = grants.allowing(question)
+        if found is not None:
+            return Verdict(True, f"RBAC: allowed by {found.source}")
+        return Verdict(False, f"RBAC: {grants.error}" if grants.errors else "")
 
-    def rules(self, user: User, namespace: str) -> Iterator[JsonObject]:
-        """The rules that apply to `user`: cluster-wide, and in `namespace`."""
-        for entry in self._store.scan(f"clusterrolebindings.{_RBAC}"):
-            yield from self._granted(entry.document(), user, "")
-        if namespace:
-            for entry in self._store.scan(f"rolebindings.{_RBAC}", f"{namespace}/"):
-                yield from self._granted(entry.document(), user, namespace)
-
-    def _granted(self, binding: JsonObject, user: User, namespace: str) -> Iterator[JsonObject]:
-        if not any(_names(subject, user, namespace) for subject in binding.get("subjects") or ()):
-            return
-        reference = binding.get("roleRef") or {}
-        if reference.get("kind") == "Role":
-            entry = self._store.get(f"roles.{_RBAC}", f"{namespace}/{reference.get('name')}")
-        else:
-            entry = self._store.get(f"clusterroles.{_RBAC}", str(reference.get("name")))
-        if entry is not None:
-            yield from entry.document().get("rules") or ()
+    def grants(self, user: User, namespace: str) -> Grants:
+        """The rules of `user`, cluster-wide and in `namespace`."""
+        return self.resolver.grants(user, namespace)
 
 
-def _names(subject: JsonObject, user: User, namespace: str) -> bool:
-    kind, name = subject.get("kind"), subject.get("name", "")
-    if kind == "User":
-        return bool(name == user.name)
-    if kind == "Group":
-        return name in user.groups
-    account = f"system:serviceaccount:{subject.get('namespace') or namespace}:{name}"
-    return kind == "ServiceAccount" and account == user.name
-
-
-def _covers(rule: JsonObject, question: Question) -> bool:
-    if not _has(rule.get("verbs"), question.verb):
-        return False
+def forbidden(user: User, question: Question, reason: str = "") -> StatusError:
+    """The refusal as Kubernetes words it."""
+    text = f'User "{user.name}" cannot {question.verb} {_object(question)}'.translate(_HTML)
+    if reason:
+        text = f"{text}: {reason}"
     if question.path:
-        patterns = rule.get("nonResourceURLs") or ()
-        return any(
-            p in ("*", question.path) or (p.endswith("*") and question.path.startswith(p[:-1])) for p in patterns
-        )
-    if not _has(rule.get("apiGroups"), question.group):
-        return False
-    resources = rule.get("resources") or ()
-    wanted = f"{question.resource}/{question.subresource}" if question.subresource else question.resource
-    anywhere = bool(question.subresource) and f"*/{question.subresource}" in resources
-    if not (_has(resources, wanted) or anywhere):
-        return False
-    names = rule.get("resourceNames")
-    return not names or question.name in names
+        return StatusError(403, "Forbidden", f"forbidden: {text}", details={})
+    details = {"name": question.name, "group": question.group, "kind": question.resource}
+    subject = f"{question.resource}.{question.group}" if question.group else question.resource
+    if question.name:
+        subject += f' "{question.name}"'
+    details = {key: value for key, value in details.items() if value}
+    return StatusError(403, "Forbidden", f"{subject} is forbidden: {text}", details=details)
 
 
-def _has(values: Any, wanted: str) -> bool:
-    return bool(values) and ("*" in values or wanted in values)
+def _selected_name(call: Call) -> str:
+    """The one object that a list or watch asks for: rules with resourceNames apply to it."""
+    found = _NAME_SELECTED.search(call.request.param("fieldSelector") or "")
+    return found[1] if found else ""
+
+
+def _object(question: Question) -> str:
+    if question.path:
+        return f'path "{question.path}"'
+    what = f"{question.resource}/{question.subresource}" if question.subresource else question.resource
+    where = f'in the namespace "{question.namespace}"' if question.namespace else "at the cluster scope"
+    return f'resource "{what}" in API group "{question.group}" {where}'

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from volcano.local.apiserver import bootstrap, status
-from volcano.local.apiserver.access import Authorizer
+from volcano.local.apiserver.access import Authorizer, Question
 from volcano.local.apiserver.admission import Admission
-from volcano.local.apiserver.authn import ANONYMOUS, Authenticator, unauthorized
+from volcano.local.apiserver.authn import Authenticator
 from volcano.local.apiserver.call import Call, User
 from volcano.local.apiserver.clock import WallClock
 from volcano.local.apiserver.definitions import COLLECTION as DEFINITIONS, Definitions
@@ -27,6 +27,8 @@ from volcano.local.apiserver.journal import StorageError, StorageFull
 from volcano.local.apiserver.kinds import Kinds
 from volcano.local.apiserver.monitoring import Monitor
 from volcano.local.apiserver.published import Publisher, version
+from volcano.local.apiserver.rbac.aggregation import Aggregation
+from volcano.local.apiserver.rbac.escalation import Escalation
 from volcano.local.apiserver.reads import Reads, respond
 from volcano.local.apiserver.registry import Registry
 from volcano.local.apiserver.reviews import Reviews
@@ -64,13 +66,15 @@ class ApiServer:
         self._hosts = hosts
         self._definitions = Definitions(store, self.registry)
         self._expiry = Expiry(store)
+        self._aggregation = Aggregation(store)
         self._monitor = Monitor(store)
         self._publisher = Publisher(self.registry)
-        admission = Admission.standard(store, self._definitions)
+        admission = Admission.standard(store, self._definitions, Escalation(self._authorizer.resolver))
+        kinds = Kinds()
         self._reads = Reads(store)
-        self._writes = Writes(store, admission, Kinds(), WallClock())
+        self._writes = Writes(store, admission, kinds, WallClock())
         self._deletes = Deletes(self._writes, admission)
-        self._reviews = Reviews(self._authorizer, self._authenticator)
+        self._reviews = Reviews(self._authorizer, self._authenticator, kinds)
         self._subresources = Subresources(self.registry, self._writes, self._deletes, tokens, pki)
         self._started = False
 
@@ -85,6 +89,7 @@ class ApiServer:
         bootstrap.seed(self._writes, self.registry)
         self._definitions.start()
         self._expiry.start()
+        self._aggregation.start()
         await self.store.settled()
 
     def stop_watches(self) -> None:
@@ -116,11 +121,9 @@ class ApiServer:
         self._check_host(request)
         user = self._authenticator.user(request)
         target = parse(request.path)
+        user = acting_user(request, user, self._authorizer)
         if target is None:
             return self._about_itself(request, user)
-        if user is ANONYMOUS:
-            raise unauthorized()
-        user = acting_user(request, user, self._authorizer)
         resource = self.registry.find(target.group, target.version, target.plural)
         if resource is None or (target.namespace and not resource.namespaced):
             raise status.no_such_path()
@@ -183,12 +186,12 @@ class ApiServer:
 
     def _about_itself(self, request: Request, user: User) -> Response:
         """Paths that name no resource: health, version, metrics, discovery, OpenAPI."""
+        if not user.is_master:
+            self._authorizer.require(user, Question(request.method.lower(), path=request.path))
         if probed := self._monitor.probe(request):
             return probed
         if request.path == "/version":
             return version()
-        if user is ANONYMOUS:
-            raise unauthorized()
         if request.path == "/metrics":
             return self._monitor.metrics()
         answer = self._publisher.answer(request)

@@ -1,64 +1,71 @@
-"""What every cluster has from its first start: namespaces, system priority classes, the usual cluster roles."""
+"""What every cluster has from its first start: namespaces, system priority classes, the usual roles and bindings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from volcano.api.resources import CLUSTER_ROLES, NAMESPACES, PRIORITY_CLASSES
+from volcano.api.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    ROLE_BINDINGS,
+    ROLES,
+)
+from volcano.local.apiserver.rbac import seeds
 
 if TYPE_CHECKING:
-    from volcano.local.apiserver.registry import Registry
+    from volcano.local.apiserver.registry import Registry, ResourceInfo
     from volcano.local.apiserver.writes import Writes
 
 JsonObject = dict[str, Any]
 
-_READ = ["get", "list", "watch"]
-_WRITE = [*_READ, "create", "delete", "deletecollection", "patch", "update"]
-_VOLCANO = ["batch.volcano.sh", "bus.volcano.sh", "flow.volcano.sh", "scheduling.volcano.sh"]
-_WORKLOADS = ["apps", "batch", "autoscaling", "networking.k8s.io", "policy", *_VOLCANO]
-_CORE = ["configmaps", "endpoints", "events", "persistentvolumeclaims", "pods", "pods/log", "services"]
-
-
-def initial_objects() -> tuple[tuple[Any, tuple[JsonObject, ...]], ...]:
-    """The objects by resource."""
-    classes = _priority("system-cluster-critical", 2_000_000_000), _priority("system-node-critical", 2_000_001_000)
-    admin = _role("cluster-admin", _EVERYTHING, _ANY_PATH)
-    return (
-        (NAMESPACES, tuple(_named(name) for name in _NAMESPACES)),
-        (PRIORITY_CLASSES, classes),
-        (CLUSTER_ROLES, (admin, _role("edit", *_rules(_WRITE)), _role("view", *_rules(_READ)))),
-    )
-
-
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease", "volcano-system")
-_EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
-_ANY_PATH = {"nonResourceURLs": ["*"], "verbs": ["*"]}
+_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_ACCESS = {resource.kind: resource for resource in (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)}
 
 
 def seed(writes: Writes, registry: Registry) -> None:
-    """Store what is missing of the initial objects."""
-    for resource, documents in initial_objects():
-        info = registry.get(resource)
-        for document in documents:
-            if writes.store.latest(info.storage, document["metadata"]["name"]) is None:
-                writes.seed(info, document)
+    """Store what is missing of the initial objects, and bring roles of an older version up to date."""
+    for name in _NAMESPACES:
+        _ensure(writes, registry.get(NAMESPACES), {"metadata": {"name": name}})
+    for name, value in _CLASSES.items():
+        _ensure(writes, registry.get(PRIORITY_CLASSES), _priority(name, value))
+    for document in seeds.load():
+        info = registry.get(_ACCESS[document["kind"]])
+        if not _ensure(writes, info, document) and document.get("rules"):
+            _complete(writes, info, document)
 
 
-def _named(name: str) -> JsonObject:
-    return {"metadata": {"name": name}}
+def _ensure(writes: Writes, resource: ResourceInfo, document: JsonObject) -> bool:
+    """Store the object unless it is there; whether it was missing."""
+    meta = document["metadata"]
+    if writes.store.latest(resource.storage, resource.key(meta.get("namespace"), meta["name"])) is not None:
+        return False
+    writes.seed(resource, document)
+    return True
+
+
+def _complete(writes: Writes, resource: ResourceInfo, wanted: JsonObject) -> None:
+    """Give a stored role the rules that it lacks, unless its owner has said to leave it alone."""
+    meta = wanted["metadata"]
+    entry = writes.store.latest(resource.storage, resource.key(meta.get("namespace"), meta["name"]))
+    if entry is None:
+        return
+    stored = entry.document()
+    if (stored["metadata"].get("annotations") or {}).get(seeds.AUTO_UPDATE, "true") != "true":
+        return
+    lacking = [rule for rule in wanted["rules"] if rule not in (stored.get("rules") or ())]
+    if lacking:
+        stored["rules"] = (stored.get("rules") or []) + lacking
+        writes.store.put(resource.storage, entry.key, stored)
 
 
 def _priority(name: str, value: int) -> JsonObject:
     text = "Used for system critical pods that must not be moved from their node or cluster."
-    return _named(name) | {"value": value, "description": text, "preemptionPolicy": "PreemptLowerPriority"}
-
-
-def _role(name: str, *rules: JsonObject) -> JsonObject:
-    return _named(name) | {"rules": list(rules)}
-
-
-def _rules(verbs: list[str]) -> tuple[JsonObject, ...]:
-    return (
-        {"apiGroups": [""], "resources": _CORE, "verbs": verbs},
-        {"apiGroups": _WORKLOADS, "resources": ["*"], "verbs": verbs},
-    )
+    return {
+        "metadata": {"name": name},
+        "value": value,
+        "description": text,
+        "preemptionPolicy": "PreemptLowerPriority",
+    }

@@ -6,6 +6,7 @@ app.py asks after authentication; access.py decides whether the caller may imper
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from volcano.local.apiserver import status
 from volcano.local.apiserver.access import Question
@@ -17,32 +18,34 @@ if TYPE_CHECKING:
     from volcano.http.message import Request
     from volcano.local.apiserver.access import Authorizer
 
-_USER, _GROUP = "impersonate-user", "impersonate-group"
+_USER, _GROUP, _UID, _EXTRA = "impersonate-user", "impersonate-group", "impersonate-uid", "impersonate-extra-"
 _SERVICE_ACCOUNT = "system:serviceaccount:"
-_AUTHENTICATED = "system:authenticated"
+_AUTHENTICATION = "authentication.k8s.io"
+_AUTHENTICATED, _UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
+
+Extra = dict[str, tuple[str, ...]]
 
 
 def acting_user(request: Request, caller: User, authorizer: Authorizer) -> User:
     """The user that a request acts as: the caller, unless it asks to be somebody else."""
-    name = request.headers.get(_USER)
-    if name is None:
-        if _GROUP in request.headers:
-            raise status.bad_request("Impersonate-Group needs Impersonate-User: say whom to act as")
+    headers = request.headers
+    name, uid = headers.get(_USER, ""), headers.get(_UID, "")
+    if not name and not any(header.startswith("impersonate-") for header in headers):
         return caller
-    asked = tuple(group.strip() for group in request.headers.get(_GROUP, "").split(",") if group.strip())
-    for question in _questions(name, asked):
-        if not authorizer.allowed(caller, question):
-            raise status.StatusError(
-                403,
-                "Forbidden",
-                f'{question.resource} "{question.name}" is forbidden: User "{caller.name}" cannot impersonate resource '
-                f'"{question.resource}" in API group "" at the cluster scope',
-            )
-    groups = asked or _groups_of(name)
-    return User(name, groups if _AUTHENTICATED in groups else (*groups, _AUTHENTICATED))
+    groups = tuple(_values(headers.get(_GROUP, "")))
+    extra = {
+        unquote(header.removeprefix(_EXTRA)): tuple(_values(text))
+        for header, text in headers.items()
+        if header.startswith(_EXTRA)
+    }
+    if not name:
+        raise status.bad_request(f"requested {_asked(groups, extra, uid)} without impersonating a user")
+    for question in _questions(name, groups, extra, uid):
+        authorizer.require(caller, question)
+    return User(name, _with_authentication(name, groups or _groups_of(name)), uid, tuple(sorted(extra.items())))
 
 
-def _questions(name: str, groups: tuple[str, ...]) -> Iterator[Question]:
+def _questions(name: str, groups: tuple[str, ...], extra: Extra, uid: str) -> Iterator[Question]:
     if name.startswith(_SERVICE_ACCOUNT):
         namespace, _, account = name.removeprefix(_SERVICE_ACCOUNT).partition(":")
         yield Question("impersonate", resource="serviceaccounts", namespace=namespace, name=account)
@@ -50,6 +53,11 @@ def _questions(name: str, groups: tuple[str, ...]) -> Iterator[Question]:
         yield Question("impersonate", resource="users", name=name)
     for group in groups:
         yield Question("impersonate", resource="groups", name=group)
+    for key, values in extra.items():
+        for value in values:
+            yield Question("impersonate", _AUTHENTICATION, "userextras", key, name=value)
+    if uid:
+        yield Question("impersonate", _AUTHENTICATION, "uids", name=uid)
 
 
 def _groups_of(name: str) -> tuple[str, ...]:
@@ -57,3 +65,23 @@ def _groups_of(name: str) -> tuple[str, ...]:
         return ()
     namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
     return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+
+
+def _with_authentication(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Everybody is authenticated or is not; who says so in the groups is believed."""
+    if name == "system:anonymous":
+        return groups if _UNAUTHENTICATED in groups else (*groups, _UNAUTHENTICATED)
+    known = _AUTHENTICATED in groups or _UNAUTHENTICATED in groups
+    return groups if known else (*groups, _AUTHENTICATED)
+
+
+def _values(text: str) -> Iterator[str]:
+    """The values of a header that may be repeated; the server joins them with commas."""
+    return (value.strip() for value in text.split(",") if value.strip())
+
+
+def _asked(groups: tuple[str, ...], extra: Extra, uid: str) -> str:
+    wanted = (
+        [f"group {group}" for group in groups] + [f"extra {key}" for key in extra] + ([f"uid {uid}"] if uid else [])
+    )
+    return f"[{', '.join(wanted)}]"

@@ -190,6 +190,9 @@ def strategy_of(resource: ResourceInfo) -> Strategy:
         from volcano.local.apiserver.definitions import DefinitionStrategy
 
         return DefinitionStrategy(resource)
+    from volcano.local.apiserver.rbac.strategies import rbac_strategy
     from volcano.local.apiserver.workloads import workload_strategy
 
-    return workload_strategy(resource) or _SPECIAL.get(resource.qualified, Strategy)(resource)
+    return (
+        workload_strategy(resource) or rbac_strategy(resource) or _SPECIAL.get(resource.qualified, Strategy)(resource)
+    )
