@@ -28,6 +28,11 @@ _STATUS_COUNTS = (
     ("Min Available", "minAvailable"),
     ("Version", "version"),
 )
+_STAGES = {
+    "Pending": "enqueue: its queue does not admit it yet",
+    "Inqueue": "allocate: it is admitted, and its minimum of members does not fit yet",
+}
+"""What the scheduler does next with a podgroup, by its phase."""
 _EVENT_WIDTHS = (15, 40, 30, 40)
 
 Document = dict[str, Any]
@@ -50,9 +55,12 @@ def waiting_lines(podgroup: Document, events: Sequence[Document]) -> list[str]:
     if not refusals or _is_scheduled(podgroup):
         return []
     reason, message = refusals[0]
+    phase = podgroup.get("status", {}).get("phase", "Pending")
+    stage = [f"  Stage:   \t{_STAGES[phase]}"] if phase in _STAGES else []
     return [
         "Waiting:",
-        f"  PodGroup:\t{name} ({podgroup.get('status', {}).get('phase', 'Pending')})",
+        f"  PodGroup:\t{name} ({phase})",
+        *stage,
         f"  Reason:  \t{reason}",
         f"  Message: \t{message}",
     ]
