@@ -186,6 +186,13 @@ def test_a_field_of_the_wrong_type_is_named():
     assert answer.causes[0].field == "spec.tasks[0].replicas"
 
 
+@pytest.mark.parametrize("containers", ["none", {"name": "main"}, ["none"], [None]])
+def test_containers_of_the_wrong_type_are_left_to_the_schema(containers: object):
+    answer = mutate(request(job(task(template={"spec": {"containers": containers}}))), world(), SETTINGS)
+    assert answer.allowed
+    assert answer.object["spec"]["tasks"][0]["template"]["spec"]["containers"] == containers
+
+
 def test_status_writes_and_foreign_jobs_are_not_judged():
     document = job(tasks=[])
     status = request(document, "UPDATE", old=document)

@@ -90,9 +90,9 @@ def _as_stored(task: JsonObject) -> JsonObject:
         template["spec"] = {
             **pod,
             **{
-                field: [_with_resources(item) for item in pod[field]]
+                field: [_with_resources(item) if isinstance(item, dict) else item for item in pod[field]]
                 for field in ("containers", "initContainers")
-                if pod.get(field)
+                if isinstance(pod.get(field), list)
             },
         }
     return {**task, "template": template}
