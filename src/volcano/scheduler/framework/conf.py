@@ -65,7 +65,7 @@ def parse(text: str, known_actions: Iterable[str]) -> Conf:
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as problem:
-        raise ConfError(f"scheduler configuration is not valid YAML: {problem}") from problem
+        raise ConfError(f"scheduler configuration is not valid YAML: {_in_one_line(problem)}") from problem
     if document is None:
         document = {}
     if not isinstance(document, dict):
@@ -85,6 +85,13 @@ def parse(text: str, known_actions: Iterable[str]) -> Conf:
     )
     warnings += _lint(conf)
     return Conf(conf.actions, conf.tiers, conf.configurations, conf.metrics, tuple(warnings))
+
+
+def _in_one_line(problem: yaml.YAMLError) -> str:
+    """Where the YAML is wrong and why, as one line of a log."""
+    mark = getattr(problem, "problem_mark", None)
+    reason = getattr(problem, "problem", None)
+    return f"line {mark.line + 1}: {reason}" if mark and reason else str(problem)
 
 
 def _actions(value: Any, known: tuple[str, ...]) -> tuple[str, ...]:
