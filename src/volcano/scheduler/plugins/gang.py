@@ -81,7 +81,7 @@ class Gang(Plugin):
 
     def close(self) -> None:
         for job in self._jobs_to_judge():
-            if self.job_ready(job):
+            if job.is_ready:  # by number alone: a running job is not called unschedulable for the lack of a role
                 self.session.conditions[job.key].append(Condition(scheduling.SCHEDULED, READY_TEXT))
             elif not self._is_only_terminating(job):
                 self._declare_unschedulable(job)

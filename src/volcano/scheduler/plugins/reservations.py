@@ -1,6 +1,6 @@
 """What admitted jobs will still claim: arithmetic that the plugins which admit jobs share.
 
-A job Inqueue claims its `minResources`; a Running one, what of them it does not hold yet.
+A job claims what of its `minResources` it does not hold yet, from its admission until it has them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ def claim(session: Session, job: Job) -> Vector | None:
     """What the job, once admitted, will still take beyond what it holds; None if nothing is reserved for it."""
     if job.min_resources is None:
         return None
-    if job.phase == INQUEUE:
-        return without_gated(job, minimum(session, job))
-    if job.phase == RUNNING and job.tally.allocated >= job.min_available:
+    if job.phase == INQUEUE or (job.phase == RUNNING and job.tally.allocated >= job.min_available):
         return without_gated(job, np.maximum(minimum(session, job) - job.allocated, 0))
     return None
 

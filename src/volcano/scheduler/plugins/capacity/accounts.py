@@ -71,7 +71,7 @@ def open_accounts(session: Session, *, hierarchical: bool) -> dict[str, Account]
     for job in session.jobs.values():
         _enter(session, accounts[job.queue_name], job)
     if hierarchical:
-        _limit_tree(accounts)
+        _limit_tree(accounts, session.total)
     else:
         _limit_flat(session, accounts)
     for account in accounts.values():
@@ -161,10 +161,14 @@ def _chain(accounts: dict[str, Account], name: str) -> tuple[list[Account], str]
     return chain, ""
 
 
-def _limit_tree(accounts: dict[str, Account]) -> None:
+def _limit_tree(accounts: dict[str, Account], total: FloatVector) -> None:
+    """The size of the cluster is no limit, but what it has nothing of at all nobody may ask for."""
     root = accounts.get(ROOT)
     if root is None:
         return
+    offered = total > 0
+    offered[CPU] = offered[MEMORY] = True
+    root.capability = np.where(offered | np.isfinite(root.capability), root.capability, 0)
     for account in sorted(accounts.values(), key=lambda account: -len(account.chain)):
         account.deserved = np.maximum(account.deserved, account.guarantee)
     children = root.children

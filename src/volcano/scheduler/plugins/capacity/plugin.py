@@ -165,7 +165,7 @@ class Capacity(Plugin):
         amount = tasks[0].profile.request * (sign * len(tasks))
         for one in account.chain:
             one.allocated += amount
-            one.update_share()
+        account.update_share()  # ancestors keep the share they had at the start: branches are ranked by it all cycle
 
     def _refusal(self, account: Account) -> Reason | None:
         """Why the queue takes nothing at all."""
