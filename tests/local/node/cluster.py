@@ -28,24 +28,24 @@ class Cluster:
         self.client = client
         self.data_dir = root / "node"
         self._socket = socket
-        self._node: subprocess.Popen[bytes] | None = None
+        self.node: subprocess.Popen[bytes] | None = None
 
     def start_node(self) -> None:
         command = [sys.executable, "-m", "volcano.local.node", "--master", f"unix://{self._socket}"]
         command += ["--name", "n1", "--cpus", "1000", "--data-dir", str(self.data_dir)]
         environment = {**os.environ, "HOME": str(self.data_dir), "KUBECONFIG": ""}
         log = (self.data_dir.parent / "node.log").open("ab")
-        self._node = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        self.node = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
     def kill_node(self) -> None:
-        assert self._node is not None
-        self._node.send_signal(signal.SIGKILL)
-        self._node.wait()
+        assert self.node is not None
+        self.node.send_signal(signal.SIGKILL)
+        self.node.wait()
 
     def stop_node(self) -> None:
-        if self._node is not None and self._node.poll() is None:
-            self._node.terminate()
-            self._node.wait(10)
+        if self.node is not None and self.node.poll() is None:
+            self.node.terminate()
+            self.node.wait(10)
 
     async def create(self, name: str, *command: str, **spec: Any) -> JsonObject:
         containers = [{"name": "main", "image": "busybox", **({"command": list(command)} if command else {})}]

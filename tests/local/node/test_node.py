@@ -17,6 +17,10 @@ from tests.local.node.cluster import Cluster, cluster, until
 from volcano.api.meta import JsonObject
 from volcano.api.resources import CONFIGMAPS, LEASES, NODES, PODS
 from volcano.http.client import Endpoint, HttpClient
+from volcano.kube.client import Client
+from volcano.kube.transport import InProcessTransport
+from volcano.local.apiserver.app import ApiServer
+from volcano.local.node import registration
 
 
 def on_cluster(story: Callable[[Cluster], Awaitable[None]], seconds: float = 60.0) -> None:
@@ -63,6 +67,47 @@ def test_the_node_registers_and_sends_heartbeats() -> None:
         assert node["status"]["capacity"]["cpu"] == "1000"
         assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True"
         assert node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] > 0
+
+    on_cluster(story)
+
+
+def test_a_deleted_or_silenced_node_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration, "HEARTBEAT_SECONDS", 0.05)
+
+    async def story() -> None:
+        api = ApiServer.open(":memory:")
+        client, registered = Client(InProcessTransport(api.handle)), asyncio.Event()
+        description = registration.NodeDescription("n1", {"cpu": "1"})
+        task = asyncio.create_task(registration.keep_registered(client, description, registered))
+        await asyncio.wait_for(registered.wait(), 5)
+
+        async def ready() -> bool:
+            nodes = (await client.list(NODES.untyped)).items
+            return [c["status"] for n in nodes for c in n["status"]["conditions"] if c["type"] == "Ready"] == ["True"]
+
+        await client.delete(NODES, "n1")
+        await until(ready)
+        condition = [{"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+        await client.patch(NODES.untyped, "n1", {"status": {"conditions": condition}}, subresource="status")
+        await until(ready)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await api.close()
+
+    asyncio.run(story())
+
+
+def test_a_data_folder_serves_one_node_process() -> None:
+    async def story(world: Cluster) -> None:
+        await world.create("p", "true")
+        await world.phase("p", "Succeeded")
+        first = world.node
+        world.start_node()
+        assert world.node is not first
+        assert world.node is not None
+        assert await asyncio.to_thread(world.node.wait, 10) == 1
+        assert "is in use by another node process" in (world.data_dir.parent / "node.log").read_text()
+        world.node = first
 
     on_cluster(story)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from volcano.api.meta import JsonObject
 from volcano.api.resources import LEASES, NODES, PODS
 from volcano.kube.client import Client
-from volcano.kube.errors import NotFound
+from volcano.kube.errors import ApiError, NotFound
 from volcano.kube.informer import Callbacks, Informer
 from volcano.local.builtin import nodehealth
 from volcano.local.builtin.controller import Controller
@@ -21,6 +21,7 @@ from volcano.local.builtin.world import BY_NODE, World
 from volcano.local.node.registration import LEASE_NAMESPACE
 
 _LOOK_SECONDS = 5.0
+_STRIKES = 3
 _ORPHAN_SECONDS = 20.0
 
 
@@ -31,6 +32,7 @@ class _Pulse:
     version: str
     seconds: int | None
     heard_at: float
+    strikes: int = 0
 
 
 class NodeController(Controller):
@@ -61,9 +63,8 @@ class NodeController(Controller):
             tasks.create_task(super().run())
             while True:
                 await asyncio.sleep(_LOOK_SECONDS)
-                for name in self.world.nodes.store:
-                    if self._is_silent(name):
-                        self.queue.add(name)
+                for name in list(self.world.nodes.store):
+                    await self._look(name)
 
     def _beat(self, lease: JsonObject) -> None:
         name, spec = lease["metadata"]["name"], lease.get("spec") or {}
@@ -86,9 +87,30 @@ class NodeController(Controller):
         if pod.spec.node_name and pod.spec.node_name not in self.world.nodes.store:
             self.queue.add(pod.spec.node_name)
 
+    async def _look(self, name: str) -> None:
+        """Count a node's silence only while the API server answers: after an outage all need a moment to speak up."""
+        pulse = self._pulses.get(name)
+        if pulse is None or not nodehealth.is_silent(pulse.seconds, pulse.heard_at, time.monotonic()):
+            return
+        try:
+            version = await self._lease_version(name)
+        except (ApiError, OSError, TimeoutError):
+            pulse.strikes = 0
+            return
+        pulse.strikes = pulse.strikes + 1 if version == pulse.version else 0
+        if self._is_silent(name):
+            self.queue.add(name)
+
+    async def _lease_version(self, name: str) -> str:
+        try:
+            lease = await self.client.get(LEASES.untyped, name, LEASE_NAMESPACE)
+        except NotFound:
+            return ""
+        return str(lease["metadata"]["resourceVersion"])
+
     def _is_silent(self, name: str) -> bool:
         pulse = self._pulses.get(name)
-        return pulse is not None and nodehealth.is_silent(pulse.seconds, pulse.heard_at, time.monotonic())
+        return pulse is not None and pulse.strikes >= _STRIKES
 
     async def reconcile(self, key: str) -> float | None:
         node = self.world.nodes.store.get(key)

@@ -28,6 +28,11 @@ class Layout:
         return self.root / documents.EVENTS_PIPE
 
     @property
+    def lock(self) -> Path:
+        """Held by the one node process that uses this folder."""
+        return self.root / "node.lock"
+
+    @property
     def supervisor_log(self) -> Path:
         return self.root / "supervisors.log"
 

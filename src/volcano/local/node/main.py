@@ -27,6 +27,7 @@ from volcano.local.node.certificates import authorities_of, serving_identity
 from volcano.local.node.endpoint import Endpoint
 from volcano.local.node.layout import Layout
 from volcano.local.node.registration import NodeDescription, keep_registered
+from volcano.local.node.runtime import DataFolderInUse
 from volcano.local.node.simulated import SimulatedNodes
 
 log = logging.getLogger("volcano.node")
@@ -101,8 +102,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (config.ConfigError, quantity.QuantityError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the daemon's last words
         return 1
-    asyncio.run(_serve(settings, options))
+    try:
+        asyncio.run(_serve(settings, options))
+    except (ExceptionGroup, OSError, DataFolderInUse) as error:
+        if not isinstance(cause := leaf(error), (OSError, DataFolderInUse)):
+            raise
+        print(f"error: {cause}", file=sys.stderr)  # noqa: T201
+        return 1
     return 0
+
+
+def leaf(error: BaseException) -> BaseException:
+    """The first real error inside nested groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def _serve(settings: config.ClusterConfig, options: Options) -> None:

@@ -121,18 +121,26 @@ async def renew_lease(client: Client, name: str, seconds: int) -> None:
 
 async def keep_registered(client: Client, node: NodeDescription, registered: asyncio.Event) -> None:
     """Register, then send heartbeats until cancelled; an API server that is away is waited for."""
-    reported_at = 0.0
+    reported_at: float | None = None
     while True:
         try:
-            if time.monotonic() - reported_at >= REPORT_SECONDS or not reported_at:
+            overdue = reported_at is None or time.monotonic() - reported_at >= REPORT_SECONDS
+            if overdue or not await _is_known_ready(client, node.name):
                 await register(client, node)
                 reported_at = time.monotonic()
             await renew_lease(client, node.name, LEASE_SECONDS)
             registered.set()
             await asyncio.sleep(HEARTBEAT_SECONDS * random.uniform(0.9, 1.1))
-        except NotFound:
-            reported_at = 0.0  # the node was deleted meanwhile: register again
-            await asyncio.sleep(_RETRY_SECONDS)
         except (ApiError, OSError, TimeoutError) as error:
             log.warning("node %s: heartbeat failed: %s", node.name, error)
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _is_known_ready(client: Client, name: str) -> bool:
+    """Whether the Node still exists and says Ready: it may have been deleted, or declared silent after an outage."""
+    try:
+        node = await client.get(NODES.untyped, name)
+    except NotFound:
+        return False
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)

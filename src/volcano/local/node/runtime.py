@@ -31,6 +31,10 @@ _CLAIM_SECONDS = 5.0
 Limits = Mapping[str, Mapping[str, str]]
 
 
+class DataFolderInUse(Exception):
+    """Two node processes must not share a data folder."""
+
+
 @dataclass
 class Run:
     """One pod on this node: what was planned, what is reported, and its supervisor if one lives."""
@@ -54,6 +58,7 @@ class ProcessRuntime:
         self.runs: dict[str, Run] = {}
         self._changed = changed
         self._zygote = Zygote(layout.supervisor_log)
+        self._lock: int | None = None
         self._pipe: int | None = None
         self._rest = b""
 
@@ -65,6 +70,9 @@ class ProcessRuntime:
     async def start(self) -> None:
         """Listen to supervisors, then adopt the pods of an earlier node process."""
         self.layout.pods.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = record.claim(str(self.layout.lock))
+        if self._lock is None:
+            raise DataFolderInUse(f"data folder {self.layout.root} is in use by another node process: stop that one")
         self.cgroups = find(self.layout.root)
         self._listen()
         await self._zygote.start()
@@ -80,6 +88,8 @@ class ProcessRuntime:
             asyncio.get_running_loop().remove_reader(self._pipe)
             os.close(self._pipe)
         await self._zygote.close()
+        if self._lock is not None:
+            os.close(self._lock)
 
     # --- acting on pods -------------------------------------------------------------------------------------------
 

@@ -29,11 +29,11 @@ class Zygote:
     async def start(self) -> None:
         """Start the process and learn what it can do on this machine."""
         async with self._starting:
-            if self._process is not None and self._process.returncode is None:
+            if self._process is not None:
                 return
             source = str(Path(volcano.__file__).parents[1])
             with self._log.open("ab") as log:
-                self._process = await asyncio.create_subprocess_exec(
+                process = await asyncio.create_subprocess_exec(
                     sys.executable,
                     *("-I", "-S", "-c", _PROGRAM, source),
                     stdin=asyncio.subprocess.PIPE,
@@ -41,12 +41,13 @@ class Zygote:
                     stderr=log,
                     start_new_session=True,
                 )
-            assert self._process.stdout is not None
-            hello = await self._process.stdout.readline()
+            assert process.stdout is not None
+            hello = await process.stdout.readline()
             if not hello:
                 raise RuntimeError(f"the supervisors' parent process did not start: see {self._log}")
             self.isolation_fault = json.loads(hello)["isolation"]
-            self._reader = asyncio.create_task(self._read(self._process.stdout))
+            self._process = process
+            self._reader = asyncio.create_task(self._read(process.stdout))
 
     async def fork(self, folder: str) -> int:
         """The process id of a new supervisor for the pod in `folder`."""
@@ -80,6 +81,7 @@ class Zygote:
                 waiting.set_result(answer["pid"])
             else:
                 waiting.set_exception(OSError(answer["error"]))
+        self._process = None  # whoever needs a fork next starts another
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(ConnectionResetError("the supervisors' parent process ended"))
