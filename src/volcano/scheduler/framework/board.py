@@ -66,16 +66,20 @@ class Board:
         if changed is None:
             self._fill(None)
             return
-        for affected in self.session.hooks.callbacks("affected"):
-            more = affected(self.profile, changed)
-            if more is None:
-                self._fill(None)
-                return
-            if len(more):
-                changed = np.union1d(changed, more)
         positions = self.session.positions_of(changed)
         if len(positions):
             self._fill(positions)
+        self._repair_coupled(changed)
+
+    def _repair_coupled(self, changed: Index) -> None:
+        """Rows whose verdict or score the plugins say has changed because others did."""
+        for affected in self.session.hooks.callbacks("affected"):
+            more = affected(self.profile, changed)
+            if more is None:
+                self._fill(None, coupled_only=True)
+                return
+            if len(more):
+                self._fill(self.session.positions_of(more), coupled_only=True)
 
     def normalized(self, feasible: Mask) -> Scores | None:
         """The sum of the normalised terms, given which nodes compete; None if there are none."""
@@ -122,19 +126,21 @@ class Board:
 
     # Filling
 
-    def _fill(self, positions: Index | None) -> None:
+    def _fill(self, positions: Index | None, *, coupled_only: bool = False) -> None:
+        """Compute the given positions (None: all) anew; with `coupled_only` what only its own row decides stays."""
         index = self.rows if positions is None else self.rows[positions]
         rows = Rows(self.session.nodes, index)
         where: Any = slice(None) if positions is None else positions
-        idle, future = self._room(rows)
-        self.idle_room[where] = idle
-        self.future_room[where] = future
         self.codes[where] = self._filter(rows)
+        if not coupled_only:
+            self.idle_room[where], self.future_room[where] = self._room(rows)
         if self._terms is None:
             return
-        self.local[where] = self._local_score(rows)
+        if not (coupled_only and all(term.own_rows for term in self._terms)):
+            self.local[where] = self._local_score(rows)
         for column in self._normalized or ():
-            column.raw[where] = column.term.raw(self.profile, rows)
+            if not (coupled_only and column.term.own_rows):
+                column.raw[where] = column.term.raw(self.profile, rows)
 
     def _filter(self, rows: Rows) -> Codes:
         codes = np.zeros(len(rows), dtype=np.int32)

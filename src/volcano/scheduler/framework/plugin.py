@@ -51,6 +51,8 @@ class ScoreTerm:
     raw: Callable[[Profile, Rows], NDArray[Any]]
     normalize: Callable[[NDArray[Any], Mask], NDArray[Any]] | None = None
     weight: float = 1.0
+    own_rows: bool = False
+    """The raw score of a row never changes because another row does: rows that `affected` adds keep theirs."""
 
 
 @dataclass(frozen=True, slots=True)

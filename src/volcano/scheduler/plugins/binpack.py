@@ -43,7 +43,8 @@ class Binpack(Plugin):
         self.weights[MEMORY] = _weight(self.arguments.memory)
 
     def score_terms(self, profile: Profile) -> list[ScoreTerm]:
-        return [ScoreTerm(self._fullness, weight=self.arguments.weight * SCORE_MAX)] if self.arguments.weight else []
+        weight = self.arguments.weight * SCORE_MAX
+        return [ScoreTerm(self._fullness, weight=weight, own_rows=True)] if weight else []
 
     def _fullness(self, profile: Profile, rows: Rows) -> Scores:
         """0 to 1: the weighted mean share in use after the placement; 0 where the pod does not fit."""

@@ -35,16 +35,24 @@ def balanced_allocation(profile: Profile, rows: Rows, dimensions: Sequence[int])
         offers = capacity > 0
         used = rows.requested(dimension)
         divisor = np.where(offers, capacity, 1)
-        before.append(np.minimum(used / divisor, 1.0) * offers)
-        after.append(np.minimum((used + int(profile.request[dimension])) / divisor, 1.0) * offers)
+        before.append(np.minimum(used / divisor, 1.0))
+        after.append(np.minimum((used + int(profile.request[dimension])) / divisor, 1.0))
         counted.append(offers)
-    gain = _balance(after, counted) - _balance(before, counted)
+    if len(relevant) == 2 and (counted[0] & counted[1]).all():
+        gain = _even(*after) - _even(*before)
+    else:
+        gain = _balance(after, counted) - _balance(before, counted)
     half = NODE_SCORE_MAX // 2
     return half + _truncated_half(half + gain)
 
 
+def _even(one: FloatVector, other: FloatVector) -> Column:
+    """`_balance` of two shares."""
+    return ((1 - np.abs(one - other) / 2) * NODE_SCORE_MAX).astype(np.int64)
+
+
 def _truncated_half(number: Column) -> Column:
-    return np.where(number < 0, -(-number // 2), number // 2)
+    return np.asarray((number + (number < 0)) // 2)
 
 
 def _balance(fractions: list[FloatVector], counted: list[Mask]) -> Column:
@@ -54,7 +62,8 @@ def _balance(fractions: list[FloatVector], counted: list[Mask]) -> Column:
     least = np.min([np.where(offers, part, 2.0) for part, offers in zip(fractions, counted, strict=True)], axis=0)
     deviation = np.where(number == 2, (largest - least) / 2, 0.0)
     if len(fractions) > 2:
-        mean = np.sum(fractions, axis=0) / np.maximum(number, 1)
+        mean = np.sum([np.where(o, f, 0.0) for f, o in zip(fractions, counted, strict=True)], axis=0)
+        mean = mean / np.maximum(number, 1)
         squares = np.zeros(len(mean))
         for fraction, offers in zip(fractions, counted, strict=True):
             squares += np.where(offers, (fraction - mean) ** 2, 0.0)
@@ -63,8 +72,8 @@ def _balance(fractions: list[FloatVector], counted: list[Mask]) -> Column:
 
 
 def _weighted(profile: Profile, rows: Rows, weights: Mapping[int, int], part: Part) -> Column:
-    total = np.zeros(len(rows), dtype=np.int64)
-    divisor = np.zeros(len(rows), dtype=np.int64)
+    total: Column | int = 0
+    divisor: Column | int = 0
     for dimension, weight in weights.items():
         if dimension in (CPU, MEMORY):
             wanted = rows.nonzero(dimension) + (profile.milli_cpu_scored, profile.memory_scored)[dimension]
@@ -74,7 +83,11 @@ def _weighted(profile: Profile, rows: Rows, weights: Mapping[int, int], part: Pa
             continue
         capacity = rows.reported(dimension)
         offers = capacity > 0
-        share = part(capacity, wanted) * NODE_SCORE_MAX // np.where(offers, capacity, 1)
-        total += np.where(offers, share * weight, 0)
-        divisor += np.where(offers, weight, 0)
+        if offers.all():
+            total = total + part(capacity, wanted) * NODE_SCORE_MAX // capacity * weight
+            divisor = divisor + weight
+        else:
+            share = part(capacity, wanted) * NODE_SCORE_MAX // np.where(offers, capacity, 1)
+            total = total + np.where(offers, share * weight, 0)
+            divisor = divisor + np.where(offers, weight, 0)
     return np.asarray(total // np.maximum(divisor, 1))

@@ -85,14 +85,22 @@ class NodeOrder(Plugin):
         even, single = {CPU: 50, MEMORY: 50}, {CPU: 1, MEMORY: 1}
         if arguments.least_requested:
             terms.append(
-                ScoreTerm(lambda p, rows: resources.least_allocated(p, rows, even), weight=arguments.least_requested)
+                ScoreTerm(
+                    lambda p, rows: resources.least_allocated(p, rows, even),
+                    weight=arguments.least_requested,
+                    own_rows=True,
+                )
             )
         if arguments.most_requested:
             terms.append(
-                ScoreTerm(lambda p, rows: resources.most_allocated(p, rows, single), weight=arguments.most_requested)
+                ScoreTerm(
+                    lambda p, rows: resources.most_allocated(p, rows, single),
+                    weight=arguments.most_requested,
+                    own_rows=True,
+                )
             )
         if arguments.balanced and any(profile.request[dimension] > 0 for dimension in self._balanced):
-            terms.append(ScoreTerm(self._balance, weight=arguments.balanced))
+            terms.append(ScoreTerm(self._balance, weight=arguments.balanced, own_rows=True))
         return terms
 
     def _balance(self, profile: Profile, rows: Rows) -> Column:
@@ -105,17 +113,17 @@ class NodeOrder(Plugin):
         terms = []
         liked = node_terms.preferred(self.nodes, profile.pod) if arguments.node_affinity else None
         if liked is not None:
-            terms.append(ScoreTerm(_looked_up(liked), _more_is_better, arguments.node_affinity))
+            terms.append(ScoreTerm(_looked_up(liked), _more_is_better, arguments.node_affinity, own_rows=True))
         if arguments.taints:
             unloved = taints.unloved(self.nodes, profile.pod.spec.tolerations)
             if unloved.any():
-                terms.append(ScoreTerm(_looked_up(unloved), _less_is_better, arguments.taints))
+                terms.append(ScoreTerm(_looked_up(unloved), _less_is_better, arguments.taints, own_rows=True))
             else:
                 everywhere = np.full(self.nodes.capacity, NODE_SCORE_MAX, dtype=np.int64)
-                terms.append(ScoreTerm(_looked_up(everywhere), weight=arguments.taints))
+                terms.append(ScoreTerm(_looked_up(everywhere), weight=arguments.taints, own_rows=True))
         local = self._images.score(profile.pod) if self._images is not None else None
         if local is not None:
-            terms.append(ScoreTerm(_looked_up(local), weight=arguments.images))
+            terms.append(ScoreTerm(_looked_up(local), weight=arguments.images, own_rows=True))
         return terms
 
     def _company_terms(self, profile: Profile) -> list[ScoreTerm]:

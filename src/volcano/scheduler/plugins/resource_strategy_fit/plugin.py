@@ -52,9 +52,9 @@ class ResourceStrategyFit(Plugin):
     def score_terms(self, profile: Profile) -> Sequence[ScoreTerm]:
         terms = []
         if self._weight:
-            terms.append(ScoreTerm(self._fit, weight=self._weight * SCORE_MAX))
+            terms.append(ScoreTerm(self._fit, weight=self._weight * SCORE_MAX, own_rows=True))
         if self._scarce and self.arguments.sra.weight > 0:
-            terms.append(ScoreTerm(self._abundance, weight=self.arguments.sra.weight * SCORE_MAX))
+            terms.append(ScoreTerm(self._abundance, weight=self.arguments.sra.weight * SCORE_MAX, own_rows=True))
         return terms
 
     def filter(self, profile: Profile, rows: Rows) -> Codes:
