@@ -21,6 +21,9 @@ from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.app import ApiServer
 from volcano.local.node import registration
+from volcano.local.node.shutdown import stop_pods
+
+IGNORES_TERM = "trap '' TERM; while true; do sleep 0.1; done"
 
 
 def on_cluster(story: Callable[[Cluster], Awaitable[None]], seconds: float = 60.0) -> None:
@@ -291,5 +294,21 @@ def test_logs_are_served_to_the_cluster_only() -> None:
             assert (await http.request("GET", "/containerLogs/default/p/main")).status == 401
         finally:
             await http.close()
+
+    on_cluster(story)
+
+
+def test_local_down_ends_every_pod_without_any_daemon() -> None:
+    async def story(world: Cluster) -> None:
+        pods = [await world.create("polite", "sleep", "100"), await world.create("rude", "sh", "-c", IGNORES_TERM)]
+        for pod in pods:
+            await world.phase(pod["metadata"]["name"], "Running")
+        world.kill_node()
+        began = time.monotonic()
+        await asyncio.to_thread(stop_pods, world.data_dir)
+
+        assert time.monotonic() - began < 8
+        for pod in pods:
+            assert report_of(world, pod)["finished"]
 
     on_cluster(story)
