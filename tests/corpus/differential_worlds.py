@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from tests.corpus.loader import Record
-from volcano.api import keys
-from volcano.api import resources as api
+from volcano.api import keys, resources as api
 from volcano.scheduler import engine
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, Ingest
