@@ -86,7 +86,7 @@ class Event:
         self.previous = previous
         self.revision = entry.revision
         self.time = when
-        self.lines: dict[Any, bytes] = {}
+        self.lines: dict[Any, bytes] | None = None  # shared by watchers while the event is told around
 
 
 class Listener(Protocol):
@@ -397,6 +397,8 @@ def _publish(events: list[tuple[Collection, Event]]) -> None:
     for collection, happened in grouped.items():
         for listener in tuple(collection.listeners):
             listener.offer(happened)
+        for event in happened:
+            event.lines = None
 
 
 def _while_prefixed(keys: Iterator[str], prefix: str) -> Iterator[str]:

@@ -55,6 +55,8 @@ class WatchStream:
         self._backlog = backlog
         self._collection.listeners.append(self)
         self.offer(past)
+        for event in past:
+            event.lines = None
 
     def offer(self, events: list[Event]) -> None:
         encoding = self._encoding
@@ -62,10 +64,7 @@ class WatchStream:
             kind = self._kind(event)
             if kind is None:
                 continue
-            shared = (encoding.key, kind)
-            line = event.lines.get(shared)
-            if line is None:
-                line = event.lines[shared] = encoding.line(kind, event.entry)
+            line = _shared_line(event, encoding, kind)
             self._buffer.append(line)
             self._buffered_bytes += len(line)
         if self._buffered_bytes > BUFFER_BYTES or len(self._buffer) > BUFFER_EVENTS:
@@ -140,6 +139,18 @@ class WatchStream:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def _shared_line(event: Event, encoding: Encoding, kind: str) -> bytes:
+    """The event as `encoding` writes it, made once for all watchers."""
+    lines = event.lines
+    if lines is None:
+        lines = event.lines = {}
+    shared = (encoding.key, kind)
+    line = lines.get(shared)
+    if line is None:
+        line = lines[shared] = encoding.line(kind, event.entry)
+    return line
 
 
 def _joined(lines: Iterator[bytes]) -> bytes:
