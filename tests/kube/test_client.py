@@ -231,6 +231,18 @@ def test_an_error_in_a_watch_is_raised() -> None:
         asked(watch, status(403, "Forbidden", "no"))
 
 
+def test_the_empty_fields_of_a_bookmark_do_not_matter() -> None:
+    metadata = {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}
+    body = line("BOOKMARK", {"metadata": metadata, "spec": {"containers": None}, "status": {}})
+
+    async def talk(client: Client) -> Any:
+        return [event async for event in client.watch(PODS)]
+
+    [event], _ = asked(talk, Response(200, {}, body))
+
+    assert (event.type, event.resource_version, event.ends_initial_events) == ("BOOKMARK", "7", True)
+
+
 def test_over_http_the_same_answers_arrive() -> None:
     async def main() -> None:
         api = MemoryApi()

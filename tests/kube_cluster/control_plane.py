@@ -23,7 +23,7 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
 HOST = "127.0.0.1"
 
 # Pods here have loopback addresses, which Kubernetes refuses in endpoints: these controllers could only complain.
-CONTROLLERS = "*,-endpoint-controller,-endpointslice-controller,-endpointslice-mirroring-controller"
+CONTROLLERS = "*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller"
 
 
 def absence() -> str:
@@ -107,7 +107,7 @@ def start_api_server(
             f"--kubelet-client-key={pki.key('admin')}",
             "--kubelet-preferred-address-types=InternalIP",
             "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-key-file={pki.key('server')}",
+            f"--service-account-key-file={pki.certificate('server')}",
             f"--service-account-signing-key-file={pki.key('server')}",
             *options,
         ],

@@ -97,15 +97,17 @@ class Codec(Generic[T]):
             raw = msgspec.json.decode(line, type=Line[msgspec.Raw])
             if raw.type == "ERROR":
                 raise self._error(raw.object) from None
+            if raw.type == "BOOKMARK":
+                return _bookmark(msgspec.json.decode(raw.object, type=PartialObject))
             head = self._warn(raw.object, error)
             if unreadable is not None:
                 unreadable(head)
             return None
         if event.type == "ERROR":
             raise self._error(msgspec.json.decode(line, type=Line[msgspec.Raw]).object)
-        metadata = head_of(event.object)
-        ends = event.type == "BOOKMARK" and metadata.annotations.get(INITIAL_EVENTS_END) == "true"
-        return WatchEvent(event.type, event.object, metadata.resource_version, ends)
+        if event.type == "BOOKMARK":
+            return _bookmark(event.object)
+        return WatchEvent(event.type, event.object, head_of(event.object).resource_version)
 
     def _error(self, raw: msgspec.Raw) -> ApiError:
         return error_from_status(msgspec.json.decode(raw, type=Status))
@@ -125,6 +127,13 @@ class Codec(Generic[T]):
             head = ObjectMeta()
         log.warning("ignoring %s %s: %s", self._resource.kind, head.key or "without readable metadata", error)
         return head
+
+
+def _bookmark(obj: Any) -> WatchEvent[Any]:
+    """Of a bookmark only the head counts; servers fill the rest with empty fields, some of them of no valid type."""
+    metadata = head_of(obj)
+    ends = metadata.annotations.get(INITIAL_EVENTS_END) == "true"
+    return WatchEvent("BOOKMARK", obj, metadata.resource_version, ends)
 
 
 def head_of(obj: Any) -> ObjectMeta:

@@ -41,8 +41,13 @@ def encode(uid: str, answer: AdmissionResponse) -> bytes:
         causes = [
             StatusCause(reason="FieldValueInvalid", message=cause.message, field=cause.field) for cause in answer.causes
         ]
+        # Not `Invalid`: kubectl would show the causes alone, and not the message that people search for.
         response.status = Status(
-            status="Failure", reason="Invalid", message=answer.message, details=StatusDetails(causes=causes)
+            status="Failure",
+            code=400,
+            reason="BadRequest",
+            message=answer.message,
+            details=StatusDetails(causes=causes),
         )
     elif answer.patch:
         response.patch = base64.b64encode(_encoder.encode(answer.patch)).decode()
