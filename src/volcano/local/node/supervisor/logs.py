@@ -103,6 +103,42 @@ class Stream:
             self._log.write(b"".join(records))
 
 
+class Outputs:
+    """The logs of a pod's running containers, by name."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._open: dict[str, tuple[LogFile, list[Stream]]] = {}
+
+    def open(self, name: str, run: int, output: int, errors: int) -> None:
+        """Log both pipes of a container's run; of earlier runs only the last one's log is kept."""
+        outdated = log_path(self._folder, name, run - 2)
+        for path in (outdated, older_path(outdated)):
+            if os.path.exists(path):
+                os.unlink(path)
+        log = LogFile(log_path(self._folder, name, run))
+        self._open[name] = (log, [Stream(output, "stdout", log), Stream(errors, "stderr", log)])
+
+    def close(self, name: str) -> None:
+        """The container has ended: log what is left."""
+        log, streams = self._open.pop(name)
+        for stream in streams:
+            stream.drain()
+        log.close()
+
+    def fds(self) -> list[int]:
+        return [stream.fd for _, streams in self._open.values() for stream in streams]
+
+    def pump(self, fd: int) -> None:
+        """Move what has arrived at one pipe; a pipe at its end is closed."""
+        for _, streams in self._open.values():
+            for stream in streams:
+                if stream.fd == fd and not stream.pump():
+                    stream.drain()
+                    streams.remove(stream)
+                    return
+
+
 def _timestamp() -> bytes:
     nanoseconds = time.time_ns()
     seconds, rest = divmod(nanoseconds, 1_000_000_000)

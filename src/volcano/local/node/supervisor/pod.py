@@ -28,7 +28,7 @@ from volcano.local.node.supervisor.documents import (
     new_pod_report,
 )
 from volcano.local.node.supervisor.isolation import Kernel
-from volcano.local.node.supervisor.logs import LogFile, Stream, log_path, older_path
+from volcano.local.node.supervisor.logs import Outputs
 from volcano.local.node.supervisor.probes import Probes, Verdict
 
 RETRY_SECONDS = 1.0
@@ -53,8 +53,7 @@ class PodSupervisor:
         self._plan = cast("PodPlan", record.read(os.path.join(folder, PLAN_FILE)))
         self._all = [*self._plan["init"], *self._plan["containers"]]
         self._report = self._recover(cast("PodReport | None", record.read(os.path.join(folder, REPORT_FILE))))
-        self._streams: dict[str, list[Stream]] = {}
-        self._logs: dict[str, LogFile] = {}
+        self._outputs = Outputs(os.path.join(folder, LOG_FOLDER))
         self._probes = Probes(kernel)
         self._hooks: dict[int, ContainerPlan] = {}
         self._late: dict[int, float] = {}
@@ -110,7 +109,8 @@ class PodSupervisor:
         while not self._save():
             time.sleep(RETRY_SECONDS)
         for container, process in forked:
-            self._watch(container, process)
+            run = self._report["containers"][container["name"]]["restarts"]
+            self._outputs.open(container["name"], run, process.output, process.errors)
             self._starved[container["name"]] = containers.out_of_memory_kills(container)
             fault = containers.release(process)
             if fault:
@@ -127,16 +127,6 @@ class PodSupervisor:
         state = self._report["containers"][name]
         self._report["containers"][name] = lifecycle.started(container, state, process.pid, process.birth, time.time())
         return process
-
-    def _watch(self, container: ContainerPlan, process: containers.Process) -> None:
-        name = container["name"]
-        folder, run = os.path.join(self._folder, LOG_FOLDER), self._report["containers"][name]["restarts"]
-        for outdated in (log_path(folder, name, run - 2), older_path(log_path(folder, name, run - 2))):
-            if os.path.exists(outdated):
-                os.unlink(outdated)
-        log = LogFile(log_path(folder, name, run))
-        self._logs[name] = log
-        self._streams[name] = [Stream(process.output, "stdout", log), Stream(process.errors, "stderr", log)]
 
     def _fail_start(self, container: ContainerPlan, process: containers.Process, fault: str) -> None:
         os.waitpid(process.pid, 0)
@@ -187,9 +177,8 @@ class PodSupervisor:
         if code < 0:
             code, number = 128 - code, -code
         reason = "Completed" if code == 0 else "Error"
-        if number == signal.SIGKILL and containers.out_of_memory_kills(container) > self._starved.get(
-            container["name"], 0
-        ):
+        starved = containers.out_of_memory_kills(container) > self._starved.get(container["name"], 0)
+        if number == signal.SIGKILL and starved:
             reason = "OOMKilled"
         return _exit(state["started_at"], code, number, reason, "")
 
@@ -200,11 +189,7 @@ class PodSupervisor:
         containers.empty_cgroup(container)
         self._probes.end(name)
         self._late.pop(state["pid"], None)
-        for stream in self._streams.pop(name, []):
-            stream.drain()
-        log = self._logs.pop(name, None)
-        if log is not None:
-            log.close()
+        self._outputs.close(name)
         self._report["containers"][name] = lifecycle.ended(self._plan, container, state, exit_)
         self._is_saved = False
 
@@ -299,17 +284,13 @@ class PodSupervisor:
         """Sleep until output, a signal, or the next moment something is due."""
         poller = select.poll()
         poller.register(self._wake, select.POLLIN)
-        streams = {stream.fd: (name, stream) for name, group in self._streams.items() for stream in group}
-        for fd in streams:
+        for fd in self._outputs.fds():
             poller.register(fd, select.POLLIN)
         for fd, _ in poller.poll(self._timeout_milliseconds()):
             if fd == self._wake:
                 os.read(self._wake, 4096)
-                continue
-            name, stream = streams[fd]
-            if not stream.pump():
-                stream.drain()
-                self._streams[name].remove(stream)
+            else:
+                self._outputs.pump(fd)
 
     def _timeout_milliseconds(self) -> int | None:
         now = time.time()
