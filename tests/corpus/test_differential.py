@@ -25,7 +25,7 @@ FAMILIES = (
     "gang-eviction",
     "edge-cases",
 )
-EQUAL_SHARE = 0.9
+EQUAL_SHARE = 0.8
 
 
 @pytest.mark.parametrize("family", FAMILIES)
