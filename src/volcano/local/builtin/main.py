@@ -70,18 +70,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         settings = config.load(arguments.kubeconfig, None, arguments.master)
+        public = config.load(arguments.kubeconfig) if arguments.kubeconfig else settings
     except config.ConfigError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the daemon's last words
         return 1
-    asyncio.run(_serve(settings))
+    asyncio.run(_serve(settings, authorities_of(public.ssl)))
     return 0
 
 
-async def _serve(settings: config.ClusterConfig) -> None:
+async def _serve(settings: config.ClusterConfig, authority: str) -> None:
     client = Client(HttpTransport(settings), user_agent="volcano-kube-controllers")
     try:
         with stop_on_signals() as stop:
-            controllers = asyncio.create_task(run(client, authority=authorities_of(settings.ssl)))
+            controllers = asyncio.create_task(run(client, authority=authority))
             await until_stopped(stop, controllers, asyncio.create_task(keep_collector_settled()))
     finally:
         await client.close()
