@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from volcano.api import keys
 from volcano.scheduler.cluster.resources import Dimensions, Vector, pad
-from volcano.scheduler.cluster.tasks import ALLOCATED_STATUSES, Status, Task
+from volcano.scheduler.cluster.tasks import ALLOCATED_STATUSES, Status, Task, is_true
 
 if TYPE_CHECKING:
     from volcano.api.scheduling import PodGroup, SubGroupPolicySpec
@@ -226,6 +227,15 @@ class Job:
             return False
         spec = self.pod_group.spec
         return spec.network_topology is not None or any(policy.network_topology for policy in spec.sub_group_policy)
+
+    @property
+    def may_be_evicted(self) -> bool:
+        """Its PodGroup does not forbid it (`volcano.sh/preemptable`)."""
+        if self.pod_group is None:
+            return True
+        meta = self.pod_group.metadata
+        text = meta.annotations.get(keys.PREEMPTABLE, meta.labels.get(keys.PREEMPTABLE))
+        return text is None or is_true(text)
 
     @property
     def order(self) -> tuple[float, str]:

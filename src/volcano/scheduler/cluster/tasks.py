@@ -164,6 +164,11 @@ def ordinal(pod_name: str) -> int:
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
+def is_true(text: str) -> bool:
+    """A boolean as Go reads it; what it cannot read is false."""
+    return text in _TRUE
+
+
 def flag(pod: Pod, key: str, *, default: bool) -> bool:
     """A boolean annotation or, failing that, label. Absent: the default; unreadable: False."""
     meta = pod.metadata

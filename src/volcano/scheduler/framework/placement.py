@@ -61,7 +61,8 @@ def choose(board: Board, demand: Demand, among: Mask | None = None) -> Choice | 
         fits &= among
     if not demand.needs_room:
         return _first_choice(board, fits, np.full(len(fits), PLENTY, dtype=np.int64), demand, pipelined=False)
-    for room, pipelined in ((board.idle_room, False), (board.future_room, True)):
+    free = np.minimum(board.idle_room, board.future_room)  # idle, and not promised to somebody else
+    for room, pipelined in ((free, False), (board.future_room, True)):
         choice = _first_choice(board, fits & (room > 0), room, demand, pipelined=pipelined)
         if choice is not None:
             return choice

@@ -1,0 +1,259 @@
+"""gangpreempt and gangreclaim: room for a whole gang, taken from others in bundles that break as little as possible.
+
+Domains are tried one after another; a plan counts only if the gang fits when it is simulated on the live cluster.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from volcano.scheduler.actions.bundles import Bundle, approved, bundles_of, ranked
+from volcano.scheduler.actions.worksheet import SubSheet, Worksheet, worksheet
+from volcano.scheduler.cluster.hypernodes import ROOT
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.resources import FloatVector, fits
+from volcano.scheduler.cluster.tasks import PREEMPTABLE_STATUSES, Status, Task
+from volcano.scheduler.framework.action import Action
+from volcano.scheduler.framework.board import Board
+from volcano.scheduler.framework.heap import Heap
+from volcano.scheduler.framework.placement import Demand, choose
+from volcano.scheduler.framework.plugin import EvictionContext
+from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.statement import Statement, runs
+
+DEFAULT_DOMAINS = 8
+
+
+class Arguments(msgspec.Struct, frozen=True):
+    max_domains: int = msgspec.field(default=DEFAULT_DOMAINS, name="maxDomains")
+    allow_whole: bool = msgspec.field(default=True, name="allowWholeBundle")
+
+
+class GangEviction(Action):
+    """What both actions have in common; they differ in whom they may take from."""
+
+    Arguments = Arguments
+
+    def execute(self, session: Session) -> None:
+        claimants: defaultdict[str, list[Job]] = defaultdict(list)
+        for job in session.jobs.values():
+            if job.pending and not job.is_pending and session.job_starving(job) and session.job_valid(job) is None:
+                claimants[job.queue_name].append(job)
+        jobs = {name: Heap(session.job_order, members) for name, members in claimants.items()}
+        queues = Heap(session.queue_order, (session.queues[name] for name in jobs))
+        while queues:
+            queue = queues.pop()
+            if not jobs[queue.name] or not self.may_claim(session, queue):
+                continue
+            self._claim(session, queue, jobs[queue.name].pop())
+            queues.push(queue)
+
+    @abstractmethod
+    def may_claim(self, session: Session, queue: Queue) -> bool: ...
+
+    @abstractmethod
+    def may_take(self, claimant: Job, victim: Task) -> bool: ...
+
+    @abstractmethod
+    def compare_victims(self, session: Session, claimant: Job, left: Job, right: Job) -> int:
+        """Negative if `left` gives first."""
+
+    def wants_consent(self) -> bool:
+        """Whether the claimant's queue must be allowed to take from others."""
+        return False
+
+    def _claim(self, session: Session, queue: Queue, job: Job) -> None:
+        sheet = self._wanted(session, job)
+        wanted = [task for sub_sheet in sheet.sheets for task in sub_sheet.tasks]
+        if not wanted or (self.wants_consent() and not session.hooks.all("preemptive", queue, wanted)):
+            return
+        statement = session.statement()
+        needed = np.sum([task.profile.request for task in wanted], axis=0).astype(np.float64)
+        for domain in self._domains(session, job):
+            if self._in_domain(session, statement, queue, sheet, needed, domain):
+                break
+        if statement and session.job_pipelined(job):
+            statement.commit()
+        else:
+            statement.discard()
+
+    def _wanted(self, session: Session, job: Job) -> Worksheet:
+        """All that is pending; of a job that is ready, what the next sub-job lacks."""
+        sheet = worksheet(session, job)
+        for sub_sheet in sheet.sheets:
+            sub_sheet.tasks = [task for task in sub_sheet.tasks if not task.gated]
+        sheets = [sub_sheet for sub_sheet in sheet.sheets if sub_sheet.tasks]
+        return Worksheet(job, sheets[:1] if session.job_ready(job) else sheets)
+
+    def _domains(self, session: Session, job: Job) -> list[str]:
+        gradients = session.hypernode_gradients(job, ROOT, "evict")
+        domains = list(dict.fromkeys(domain for gradient in gradients for domain in gradient))
+        if not domains and session.topology.limit(job) is None:
+            domains = [ROOT]
+        most = self.arguments.max_domains if self.arguments.max_domains > 0 else DEFAULT_DOMAINS
+        return domains[:most]
+
+    def _in_domain(
+        self,
+        session: Session,
+        statement: Statement,
+        queue: Queue,
+        sheet: Worksheet,
+        needed: FloatVector,
+        domain: str,
+    ) -> bool:
+        bundles = self._bundles(session, sheet.job, needed, domain)
+        if not bundles:
+            return False
+        nodes, rows = session.nodes, session.topology.tree[domain].rows
+        room = (nodes.idle[rows] + nodes.releasing[rows]).sum(axis=0, dtype=np.float64)
+        victims: list[Task] = []
+        for bundle in bundles:
+            victims += bundle.tasks
+            room += np.sum([task.profile.request for task in bundle.tasks], axis=0)
+            if fits(needed, room) and Trial(session, statement, queue, sheet, self.name).run(victims, domain):
+                return True
+        return False
+
+    def _bundles(self, session: Session, claimant: Job, needed: FloatVector, domain: str) -> list[Bundle]:
+        by_job: defaultdict[str, list[Task]] = defaultdict(list)
+        for row in session.topology.tree[domain].rows.tolist():
+            for task in session.nodes.tasks[row].values():
+                if task.job is not None and task.job.key in session.jobs and self.may_take(claimant, task):
+                    by_job[task.job.key].append(task)
+        found = [bundle for key, tasks in by_job.items() for bundle in bundles_of(session.jobs[key], tasks)]
+
+        def compare(left: Job, right: Job) -> int:
+            return self.compare_victims(session, claimant, left, right)
+
+        bundles = ranked(found, compare, needed)
+        candidates = [task for bundle in bundles for task in bundle.tasks]
+        if not candidates:
+            return []
+        context = EvictionContext(self.name, claimant, domain)
+        victims = session.hooks.victims("evictable", context, candidates)
+        return ranked(approved(bundles, victims, allow_whole=self.arguments.allow_whole), compare, needed)
+
+
+class Trial:
+    """Evict, and see whether the gang then fits; if not, nothing has happened."""
+
+    def __init__(self, session: Session, statement: Statement, queue: Queue, sheet: Worksheet, cause: str) -> None:
+        self.session = session
+        self.statement = statement
+        self.queue = queue
+        self.sheet = sheet
+        self.cause = cause
+
+    def run(self, victims: Sequence[Task], domain: str) -> bool:
+        session, job = self.session, self.sheet.job
+        checkpoint = self.statement.checkpoint()
+        was_ready = session.job_ready(job)
+        self.statement.evict(victims, self.cause)
+        for sub_sheet in self.sheet.sheets:
+            if not self._place_sub_job(sub_sheet, domain):
+                self.statement.rollback(checkpoint)
+                return False
+            if was_ready or session.job_pipelined(job):
+                break
+        if not session.job_pipelined(job):
+            self.statement.rollback(checkpoint)
+            return False
+        return True
+
+    def _place_sub_job(self, sub_sheet: SubSheet, domain: str) -> bool:
+        """All its pending members at once, into the first domain below that takes them."""
+        session, sub_job = self.session, sub_sheet.sub_job
+        domains = [domain]
+        if session.topology.limit(sub_job) is not None:
+            gradients = session.hypernode_gradients(sub_job, domain, "evict")
+            domains = [name for gradient in gradients for name in gradient]
+        for name in domains:
+            checkpoint = self.statement.checkpoint()
+            placed = self._place_all(sub_sheet.tasks[::-1], name)
+            if placed and (session.sub_job_ready(sub_job) or session.sub_job_pipelined(sub_job)):
+                return True
+            self.statement.rollback(checkpoint)
+        return False
+
+    def _place_all(self, tasks: Sequence[Task], domain: str) -> bool:
+        session = self.session
+        among = session.mask_of(session.topology.tree[domain].rows)
+        for run in runs(tasks):
+            left = run
+            while left:
+                first = left[0]
+                allowed = session.allowance(self.queue, first, len(left))
+                if allowed == 0 or session.hooks.first_failure("pre_filter", first) is not None:
+                    return False
+                choice = choose(self._board(first), Demand(first, allowed), among)
+                if choice is None:
+                    return False
+                count = len(choice.rows)
+                if self.statement.pipeline(left[:count], choice.rows, evicted=self.statement.evicts) is not None:
+                    return False
+                left = left[count:]
+        return True
+
+    def _board(self, task: Task) -> Board:
+        return self.session.board(task.profile)
+
+
+class GangPreempt(GangEviction):
+    """Within a queue: from jobs of lower priority."""
+
+    name = "gangpreempt"
+
+    def may_claim(self, session: Session, queue: Queue) -> bool:
+        return True
+
+    def may_take(self, claimant: Job, victim: Task) -> bool:
+        job = victim.job
+        return (
+            job is not None
+            and victim.status in PREEMPTABLE_STATUSES
+            and victim.preemptable
+            and job is not claimant
+            and job.queue is claimant.queue
+            and job.priority < claimant.priority
+            and job.may_be_evicted
+        )
+
+    def compare_victims(self, session: Session, claimant: Job, left: Job, right: Job) -> int:
+        first, second = session.job_order(left), session.job_order(right)
+        return (first < second) - (first > second)
+
+
+class GangReclaim(GangEviction):
+    """From other queues, as far as those must give."""
+
+    name = "gangreclaim"
+
+    def may_claim(self, session: Session, queue: Queue) -> bool:
+        return not session.overused(queue)
+
+    def wants_consent(self) -> bool:
+        return True
+
+    def may_take(self, claimant: Job, victim: Task) -> bool:
+        job = victim.job
+        return (
+            job is not None
+            and victim.status is Status.RUNNING
+            and victim.preemptable
+            and job.queue is not None
+            and job.queue is not claimant.queue
+            and job.queue.reclaimable
+            and job.may_be_evicted
+        )
+
+    def compare_victims(self, session: Session, claimant: Job, left: Job, right: Job) -> int:
+        if left.queue is right.queue:
+            return 0
+        return session.compare_victim_queues(left, right, claimant)
