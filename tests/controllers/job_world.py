@@ -18,9 +18,10 @@ from volcano.controllers.job import events, machine, policies
 from volcano.controllers.job.delays import Delays
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.members import TERMINATING, Member, Members
-from volcano.controllers.job.perform import difference, with_markers_of
+from volcano.controllers.job.perform import with_markers_of
 from volcano.controllers.job.plan import Plan
 from volcano.controllers.job.vocabulary import Action, PodPhase
+from volcano.controllers.statuses import difference
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 

@@ -95,6 +95,7 @@ def build(client: Client, flags: Flags, registry: Registry) -> Runtime:
 
 def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]]]:
     """How each controller is made. The imports are here: a controller that does not run costs nothing."""
+    from volcano.controllers.cronjob.controller import CronJobController
     from volcano.controllers.gc.controller import GarbageCollector
     from volcano.controllers.job.controller import JobController
     from volcano.controllers.podgroup.controller import PodGroupController
@@ -106,6 +107,11 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
             JobController.name,
             lambda context: JobController(context, workers=flags.worker_threads, commands=commands),
         )
+        if flags.gate("CronVolcanoJobSupport"):
+            yield (
+                CronJobController.name,
+                lambda context: CronJobController(context, workers=flags.worker_threads_for_cronjob),
+            )
         yield GarbageCollector.name, lambda context: GarbageCollector(context, workers=flags.worker_threads_for_gc)
     yield (
         PodGroupController.name,

@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 from volcano.api.batch import Job
 from volcano.local.apiserver.patch import json_patch
 from volcano.webhooks.rules import names
-from volcano.webhooks.rules.cron import is_cron_expression
 from volcano.webhooks.rules.decode import MalformedObject, decoded
 from volcano.webhooks.rules.edits import Edits
 from volcano.webhooks.rules.graphs import topological_order
@@ -59,30 +58,6 @@ def test_an_order_exists_unless_there_is_a_circle_or_a_gap():
     assert topological_order({"a": ["a"]}) is None
     assert topological_order({"a": ["b"], "b": ["a"], "c": []}) is None
     assert topological_order({"a": ["nobody"]}) is None
-
-
-@pytest.mark.parametrize("text", ["* * * * *", "*/5 0-6/2 1,15 JAN-mar ?", "@hourly", "@every 1h30m", "5/10 * * * *"])
-def test_cron_expressions(text: str):
-    assert is_cron_expression(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "* * * *",
-        "* * * * * *",
-        "60 * * * *",
-        "*/0 * * * *",
-        "5-1 * * * *",
-        "@reboot",
-        "a * * * *",
-        "* * * * 7",
-        "@every x",
-    ],
-)
-def test_what_is_no_cron_expression(text: str):
-    assert not is_cron_expression(text)
 
 
 def test_nulls_count_as_absent():

@@ -14,13 +14,14 @@ import msgspec
 
 from volcano.controllers.job.delays import Delays
 from volcano.controllers.job.members import Member, Members
+from volcano.controllers.statuses import is_newer
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job
     from volcano.api.bus import Command
     from volcano.api.scheduling import PodGroup
     from volcano.controllers.job.events import Event
-    from volcano.controllers.job.plan import Note
+    from volcano.controllers.notes import Note
 
 REMEMBERED_ENDS = 10_000
 
@@ -44,7 +45,7 @@ class Ledger:
     def job(self, seen: Job) -> Job:
         """The newer of what the watch shows and what we wrote."""
         written = self.written
-        if written is None or written.metadata.uid != seen.metadata.uid or not _is_newer(written, seen):
+        if written is None or not is_newer(written.metadata, seen.metadata):
             self.written = None
             return seen
         return written
@@ -101,9 +102,3 @@ class Pods:
         if not members.tasks:
             del self._by_job[member.job_uid]
         return known
-
-
-def _is_newer(one: Job, other: Job) -> bool:
-    """By resource version, where versions are numbers (as Kubernetes' are)."""
-    first, second = one.metadata.resource_version, other.metadata.resource_version
-    return first.isdecimal() and second.isdecimal() and int(first) > int(second)

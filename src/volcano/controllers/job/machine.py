@@ -15,9 +15,10 @@ from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.kill import kill_job, kill_target, settle
 from volcano.controllers.job.outcomes import Outcome, always, drained, finished, restarted, started
-from volcano.controllers.job.plan import Delayed, Note, Plan
+from volcano.controllers.job.plan import Delayed, Plan
 from volcano.controllers.job.sync import sync_job
 from volcano.controllers.job.vocabulary import FINISHED_PODS, Action, Phase
+from volcano.controllers.notes import Note
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job

@@ -22,6 +22,7 @@ from volcano.controllers.job.kill import OUT_OF_SYNC_PATCH
 from volcano.controllers.job.members import Member, member_of
 from volcano.controllers.job.plugins.interface import MARKER_PREFIX
 from volcano.controllers.runtime import SERVER_TROUBLE, Context, Waits
+from volcano.controllers.statuses import difference
 from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube.client import PatchKind
 from volcano.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound
@@ -308,16 +309,3 @@ def tracked(document: JsonObject, attachment: Attachment) -> list[Any]:
             value = (value or {}).get(part)
         values.append(value)
     return values
-
-
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> JsonObject:
-    """The merge patch that makes `new` of `old`."""
-    patch: JsonObject = dict.fromkeys(old.keys() - new.keys())
-    for key, value in new.items():
-        before = old.get(key)
-        if isinstance(value, dict) and isinstance(before, dict):
-            if inner := difference(before, value):
-                patch[key] = inner
-        elif value != before:
-            patch[key] = value
-    return patch

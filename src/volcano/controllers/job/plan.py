@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.vocabulary import Action
+from volcano.controllers.notes import Note
 
 if TYPE_CHECKING:
     from volcano.api.batch import JobStatus
@@ -60,15 +61,6 @@ class Claim:
 
     name: str
     manifest: JsonObject | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A Kubernetes event to record about the job."""
-
-    type: str
-    reason: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from volcano.api import keys
 from volcano.controllers.job import counts, dependencies, podgroup as podgroups, volumes
 from volcano.controllers.job.members import TERMINATING
 from volcano.controllers.job.outcomes import Outcome
-from volcano.controllers.job.plan import Attachment, Note, Plan, Replica
+from volcano.controllers.job.plan import Attachment, Plan, Replica
 from volcano.controllers.job.plugins.interface import marker
 from volcano.controllers.job.pods import pod_name, task_name
 from volcano.controllers.job.vocabulary import FINAL, Phase, PodPhase
+from volcano.controllers.notes import Note
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job, JobStatus

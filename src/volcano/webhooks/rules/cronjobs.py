@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from volcano.api import cron
 from volcano.api.batch import CronJob
 from volcano.webhooks.rules import names
-from volcano.webhooks.rules.cron import is_cron_expression
 from volcano.webhooks.rules.decode import decoded
 from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionResponse, Cause, Settings, World, denied
 
@@ -36,7 +36,7 @@ def _schedule_errors(cronjob: CronJob) -> Iterator[Cause]:
     elif "TZ" in schedule:
         message = "schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone field"
         yield Cause(where, message, "move the zone to spec.timeZone")
-    elif not is_cron_expression(schedule):
+    elif not cron.is_schedule(schedule):
         hint = "five fields (minute hour day month weekday), or @hourly, @daily, @every 1h"
         yield Cause(where, "schedule is not a valid cron expression", hint)
 

@@ -1,0 +1,1 @@
+"""The cronjob controller: starts vcjobs on schedules."""
