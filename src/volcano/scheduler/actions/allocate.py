@@ -26,7 +26,7 @@ class Allocate(Action):
         jobs: defaultdict[str, Heap[Job]] = defaultdict(lambda: Heap(session.job_order))
         for sheet in sheets.values():
             jobs[sheet.job.queue_name].push(sheet.job)
-        queues: Heap[Queue] = Heap(session.queue_order, (session.queues[name] for name in jobs))
+        queues = session.queue_heap(session.queues[name] for name in jobs)
         while queues:
             queue = queues.pop()
             waiting = jobs[queue.name]

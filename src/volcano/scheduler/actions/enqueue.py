@@ -22,7 +22,7 @@ class Enqueue(Action):
             if job.is_pending:
                 waiting[job.queue_name].append(job)
         jobs = {queue: Heap(session.job_order, members) for queue, members in waiting.items()}
-        queues = Heap(session.queue_order, (session.queues[name] for name in jobs))
+        queues = session.queue_heap(session.queues[name] for name in jobs)
         while queues:
             queue = queues.pop()
             job = jobs[queue.name].pop()

@@ -46,7 +46,7 @@ class GangEviction(Action):
             if job.pending and not job.is_pending and session.job_starving(job) and session.job_valid(job) is None:
                 claimants[job.queue_name].append(job)
         jobs = {name: Heap(session.job_order, members) for name, members in claimants.items()}
-        queues = Heap(session.queue_order, (session.queues[name] for name in jobs))
+        queues = session.queue_heap(session.queues[name] for name in jobs)
         while queues:
             queue = queues.pop()
             if not jobs[queue.name] or not self.may_claim(session, queue):

@@ -47,7 +47,7 @@ class Preempt(Action):
         for job in session.jobs.values():
             if job.pending and not job.is_pending and not job.has_topology and _may_claim(session, job):
                 claimants[job.queue_name].append(job)
-        queues = Heap(session.queue_order, (session.queues[name] for name in claimants))
+        queues = session.queue_heap(session.queues[name] for name in claimants)
         while queues:
             queue = queues.pop()
             self._between_jobs(session, queue, claimants[queue.name])

@@ -10,10 +10,14 @@ T = TypeVar("T")
 
 
 class Heap(Generic[T]):
-    """Pops the element with the smallest key. Ties do not occur: keys end in something unique."""
+    """Pops the element with the smallest key. Ties do not occur: keys end in something unique.
 
-    def __init__(self, key: Callable[[T], Any], items: Iterable[T] = ()) -> None:
+    With `restless` the order of elements that lie in the heap may change too: then all of them are looked at.
+    """
+
+    def __init__(self, key: Callable[[T], Any], items: Iterable[T] = (), *, restless: bool = False) -> None:
         self._key = key
+        self._restless = restless
         self._count = 0
         self._entries: list[tuple[Any, int, T]] = []
         for item in items:
@@ -24,9 +28,16 @@ class Heap(Generic[T]):
 
     def push(self, item: T) -> None:
         self._count += 1
-        heapq.heappush(self._entries, (self._key(item), self._count, item))
+        entry = (self._key(item), self._count, item)
+        if self._restless:
+            self._entries.append(entry)
+        else:
+            heapq.heappush(self._entries, entry)
 
     def pop(self) -> T:
+        if self._restless:
+            first = min(range(len(self._entries)), key=lambda i: self._key(self._entries[i][2]))
+            return self._entries.pop(first)[2]
         while True:
             key, number, item = self._entries[0]
             current = self._key(item)

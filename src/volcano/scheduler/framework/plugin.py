@@ -74,6 +74,9 @@ class Plugin:
     watches: ClassVar[tuple[str, ...]] = ()
     """Plural names of resources that the plugin reads from `cluster.objects`; the daemon then watches them."""
 
+    reorders_queues: bool = False
+    """A placement for one queue may change how two others compare."""
+
     session: Session
     nodes: NodeTable
 

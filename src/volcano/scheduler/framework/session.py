@@ -23,6 +23,7 @@ from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework.board import Board
 from volcano.scheduler.framework.decisions import Bind, ClusterEvent, Condition, Decisions, Eviction
 from volcano.scheduler.framework.dispatch import Dispatcher
+from volcano.scheduler.framework.heap import Heap
 from volcano.scheduler.framework.options import SHARD_HARD, SHARD_SOFT, Options, nodes_to_find
 from volcano.scheduler.framework.plugin import Plugin, overrides, owner
 from volcano.scheduler.framework.reasons import FitError, Reason, Refusals, Stage
@@ -113,6 +114,11 @@ class Session:
 
     def queue_order(self, queue: Queue) -> tuple[Any, ...]:
         return (*self.hooks.queue_order(queue), *queue.order)
+
+    def queue_heap(self, queues: Iterable[Queue]) -> Heap[Queue]:
+        """Queues to take turns, the next one first."""
+        restless = any(plugin.reorders_queues for plugin in self.plugins.values())
+        return Heap(self.queue_order, queues, restless=restless)
 
     def task_order(self, task: Task) -> tuple[Any, ...]:
         return (*self.hooks.order("task_order", task), *task.order)

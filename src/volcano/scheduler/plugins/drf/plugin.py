@@ -31,7 +31,8 @@ class Drf(Plugin):
         self._counted = session.total >= EPSILON
         self._offered: FloatVector = session.total[self._counted]
         self._tree: Tree | None = None
-        if self.switches.get(HIERARCHY):
+        self.reorders_queues = bool(self.switches.get(HIERARCHY))
+        if self.reorders_queues:
             self._tree = Tree(session.total, session.jobs.values(), self._held)
 
     def job_order(self, job: Job) -> SortKey:
