@@ -10,8 +10,8 @@ from tests.corpus.loader import Record
 
 def _waiting(record: Record) -> list[dict[str, Any]]:
     """Runs of like pods of which some are pending."""
-    runs = record["objects"].get("pods") or ()
-    return [run for run in runs if run.get("node") is None or None in (run["node"] or ())]
+    nodes = ((run, run.get("node")) for run in record["objects"].get("pods") or ())
+    return [run for run, node in nodes if node is None or (isinstance(node, list) and None in node)]
 
 
 def _terms(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
