@@ -1,6 +1,7 @@
-"""The engine alone: gangs of identical pods on a large cluster, beside the bare NumPy loop of the same placements.
+"""The engine alone, in one process: scenarios that stress it, each beside the bare NumPy loop of the same placements.
 
-`python benchmarks/engine.py [--nodes 5000] [--gangs 20] [--size 500] [--profile]` prints JSON; `ratio` is what matters.
+`python -m benchmarks.engine [SCENARIO…] [--profile]` prints JSON; `ratio` is what matters. Scenarios: gangs, singles,
+topology, idle.
 """
 
 from __future__ import annotations
@@ -13,26 +14,77 @@ import pstats
 import random
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from volcano.api.batch import NetworkTopologySpec
+from volcano.api.meta import ObjectMeta
+from volcano.api.topology import ExactMatch, HyperNode, HyperNodeSpec, MemberSelector, MemberSpec
 from volcano.scheduler import engine
-from volcano.scheduler.framework import conf as conf_file, registry as registries
+from volcano.scheduler.framework import conf as conf_file
+from volcano.scheduler.framework.decisions import Decisions
 from volcano.testing.builders import gang, node
 from volcano.testing.world import World
 
 CPU, MEMORY = 0, 1
 
 
-def world_of(nodes: int, gangs: int, size: int, conf: str) -> World:
-    """`gangs` gangs of `size` pods (500m, 1Gi) on nodes of 32 CPUs: about a tenth of the room is asked for."""
+def gangs(conf: str, nodes: int = 5000, count: int = 20, size: int = 500) -> World:
+    """`count` gangs of `size` pods (500m, 1Gi) on nodes of 32 CPUs."""
     return World(
-        nodes=[node(f"n{i}", cpu=32, memory="128Gi") for i in range(nodes)],
-        jobs=[gang(f"g{i}", pods=size, cpu="500m", memory="1Gi", created=i) for i in range(gangs)],
+        nodes=_nodes(nodes),
+        jobs=[gang(f"g{i}", pods=size, cpu="500m", memory="1Gi", created=i) for i in range(count)],
         conf=conf,
     )
+
+
+def singles(conf: str, nodes: int = 5000, count: int = 10000, profiles: int = 200) -> World:
+    """`count` jobs of one pod each, of `profiles` different requests."""
+    return World(
+        nodes=_nodes(nodes),
+        jobs=[gang(f"g{i}", cpu=f"{100 + i % profiles}m", memory="1Gi", created=i) for i in range(count)],
+        conf=conf,
+    )
+
+
+def topology(conf: str, nodes: int = 8192, rack: int = 64, row: int = 16, count: int = 20, size: int = 256) -> World:
+    """Gangs that must stay within one row of racks: three tiers of domains over `nodes` nodes."""
+    world = World(nodes=_nodes(nodes, cpu=8), conf=conf + "  - name: network-topology-aware\n")
+    racks = [[f"n{i}" for i in range(first, first + rack)] for first in range(0, nodes, rack)]
+    rows = [[f"rack-{i}" for i in range(first, first + row)] for first in range(0, len(racks), row)]
+    world.add("hypernodes", *(_domain(f"rack-{i}", 1, members, "Node") for i, members in enumerate(racks)))
+    world.add("hypernodes", *(_domain(f"row-{i}", 2, members, "HyperNode") for i, members in enumerate(rows)))
+    world.add("hypernodes", _domain("hall", 3, [f"row-{i}" for i in range(len(rows))], "HyperNode"))
+    for number in range(count):
+        job = gang(f"g{number}", pods=size, cpu=1, memory="1Gi", created=number, min_resources={"cpu": size})
+        job.pod_group.spec.network_topology = NetworkTopologySpec(mode="hard", highest_tier_allowed=2)
+        world.add_gang(job)
+    return world
+
+
+def idle(conf: str, nodes: int = 5000, count: int = 1000, size: int = 100) -> World:
+    """Everything runs, nothing waits."""
+    world = World(nodes=_nodes(nodes), conf=conf)
+    for number in range(count):
+        on = [f"n{(number * size + i) % nodes}" for i in range(size)]
+        world.add_gang(gang(f"g{number}", pods=size, cpu="500m", memory="1Gi", nodes=on, phase="Running"))
+    world.cycle()
+    return world
+
+
+SCENARIOS: dict[str, Callable[[str], World]] = {"gangs": gangs, "singles": singles, "topology": topology, "idle": idle}
+
+
+def _nodes(count: int, cpu: int = 32) -> list[Any]:
+    return [node(f"n{i}", cpu=cpu, memory="128Gi") for i in range(count)]
+
+
+def _domain(name: str, tier: int, members: list[str], kind: str) -> HyperNode:
+    specs = [MemberSpec(type=kind, selector=MemberSelector(exact_match=ExactMatch(name=member))) for member in members]
+    return HyperNode(metadata=ObjectMeta(name=name), spec=HyperNodeSpec(tier=tier, members=specs))
 
 
 def floor_seconds(nodes: int, placements: int) -> float:
@@ -59,14 +111,33 @@ def _score(allocatable: Any, used: Any, request: Any) -> Any:
     return np.where(fits, least + balanced + packed + 3.0, -np.inf)
 
 
-def measure(nodes: int, gangs: int, size: int, conf: str, *, profile: bool) -> dict[str, Any]:
-    world = world_of(nodes, gangs, size, conf)
+def measure(scenario: str, conf: str, *, profile: bool) -> dict[str, Any]:
+    world = SCENARIOS[scenario](conf)
     gc.collect()
     gc.freeze()
+    decisions, seconds = _timed(world, profile=profile)
+    _, again = _timed(world, profile=False)
+    gc.unfreeze()
+    result: dict[str, Any] = {
+        "nodes": len(world.cluster.nodes),
+        "pods": len(world.cluster.tasks),
+        "jobs": len(world.cluster.jobs),
+        "bound": len(decisions.binds),
+        "seconds": round(seconds, 4),
+        "next_cycle_seconds": round(again, 4),
+    }
+    if decisions.binds:
+        bare = floor_seconds(len(world.cluster.nodes), len(decisions.binds))
+        result |= {"floor_seconds": round(bare, 4), "ratio": round(seconds / bare, 2)}
+    result["parts"] = {name: round(value, 4) for name, value in decisions.timings.items() if value >= 0.001}
+    return result
+
+
+def _timed(world: World, *, profile: bool) -> tuple[Decisions, float]:
     profiler = cProfile.Profile() if profile else None
-    began = time.perf_counter()
     if profiler:
         profiler.enable()
+    began = time.perf_counter()
     decisions = engine.cycle(
         world.cluster,
         world.conf,
@@ -76,41 +147,27 @@ def measure(nodes: int, gangs: int, size: int, conf: str, *, profile: bool) -> d
         registry=world.registry,
         timer=time.perf_counter,
     )
-    if profiler:
-        profiler.disable()
     seconds = time.perf_counter() - began
     if profiler:
+        profiler.disable()
         pstats.Stats(profiler, stream=sys.stderr).sort_stats("tottime").print_stats(25)
-    began = time.perf_counter()
-    world.cycle()
-    again = time.perf_counter() - began
-    bare = floor_seconds(nodes, len(decisions.binds))
-    return {
-        "nodes": nodes,
-        "gangs": gangs,
-        "pods_per_gang": size,
-        "bound": len(decisions.binds),
-        "seconds": round(seconds, 4),
-        "floor_seconds": round(bare, 4),
-        "ratio": round(seconds / bare, 2) if bare else None,
-        "idle_cycle_seconds": round(again, 4),
-        "actions": {name: round(value, 4) for name, value in decisions.timings.items() if value >= 0.0001},
-    }
+    return decisions, seconds
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=5000)
-    parser.add_argument("--gangs", type=int, default=20)
-    parser.add_argument("--size", type=int, default=500)
+    parser.add_argument(
+        "scenarios", nargs="*", metavar="SCENARIO", help=f"any of {', '.join(SCENARIOS)} (default: all)"
+    )
     parser.add_argument("--conf", default="", help="scheduler configuration file (default: the built-in one)")
     parser.add_argument("--profile", action="store_true", help="print where the time goes to stderr")
     options = parser.parse_args()
-    text = conf_file.DEFAULT_CONF
-    if options.conf:
-        text = Path(options.conf).read_text()
-    conf_file.parse(text, registries.built_in().actions)
-    print(json.dumps(measure(options.nodes, options.gangs, options.size, text, profile=options.profile), indent=2))
+    unknown = set(options.scenarios) - set(SCENARIOS)
+    if unknown:
+        parser.error(f"no scenario {', '.join(sorted(unknown))}: choose from {', '.join(SCENARIOS)}")
+    text = Path(options.conf).read_text() if options.conf else conf_file.DEFAULT_CONF
+    chosen = options.scenarios or list(SCENARIOS)
+    print(json.dumps({name: measure(name, text, profile=options.profile) for name in chosen}, indent=2))
     return 0
 
 
