@@ -13,15 +13,18 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from volcano.local.layout import Layout
 from volcano.local.probe import Unreachable, get_json
 from volcano.local.supervisor import Daemon, Supervisor
 
 READY_SECONDS = 60.0
+LEFTOVER_SECONDS = 20.0
+"""How long the daemons of a supervisor that was killed may take to end."""
 FREE_BYTES = 20 * 1024 * 1024
 """Less than this on the disk and a cluster would come up only to fail at its first writes."""
 _TITLES = {"apiserver": "the API server", "node": "the node"}
@@ -139,7 +142,9 @@ def stop(layout: Layout, timeout_seconds: float = 30.0) -> bool:
     pid = running(layout)
     if pid is None:
         return False
-    os.kill(pid, signal.SIGTERM)
+    if pid:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + timeout_seconds
     while running(layout) is not None:
         if time.monotonic() > deadline:
@@ -149,35 +154,60 @@ def stop(layout: Layout, timeout_seconds: float = 30.0) -> bool:
 
 
 def running(layout: Layout) -> int | None:
-    """The process id of the supervisor that runs this cluster now, or None."""
+    """The process id of the supervisor that runs this cluster, or None. Until its last daemon has ended it counts."""
     try:
         with (layout.run / "lock").open("r+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                text = lock.read().strip()
-                return int(text) if text else None
-            return None
+            return _holder(lock)
     except FileNotFoundError:
         return None
 
 
 @contextmanager
 def _only_one(layout: Layout) -> Iterator[None]:
+    """Hold the cluster's lock. Forked daemons hold it too, so that it outlives a supervisor that is killed."""
     with (layout.run / "lock").open("a+") as lock:
         os.set_inheritable(lock.fileno(), False)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            raise LocalError(
-                f"a cluster is running in {layout.root} already (process {lock.read().strip()}): "
-                "use it, or stop it with `vcctl local down`"
-            ) from None
+        deadline = time.monotonic() + LEFTOVER_SECONDS
+        while (pid := _holder(lock)) is not None:
+            if _exists(pid):
+                raise LocalError(
+                    f"a cluster is running in {layout.root} already (process {pid}): "
+                    "use it, or stop it with `vcctl local down`"
+                )
+            if time.monotonic() > deadline:
+                raise LocalError(
+                    f"daemons of a cluster whose supervisor was killed still run in {layout.root}: "
+                    f"kill the processes that {layout.run}/*.pid name"
+                )
+            time.sleep(0.05)
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         yield
+
+
+def _holder(lock: IO[str]) -> int | None:
+    """Take the lock and return None; where others hold it, the process id in it: 0 until they have written theirs."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        text = lock.read().strip()
+        return int(text) if text.isdigit() else 0
+    return None
+
+
+def _exists(pid: int) -> bool:
+    """Whether there is such a process; 0 stands for one that is about to write its number."""
+    if pid == 0:
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _await_api_server(layout: Layout, supervisor: Supervisor) -> None:
