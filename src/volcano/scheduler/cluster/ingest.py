@@ -87,6 +87,8 @@ class Ingest:
             return
         group = pod.metadata.annotations.get(keys.GROUP_NAME, "")
         job_key = f"{pod.metadata.namespace}/{group}" if group else ""
+        if self._selects_pods(pod) and cluster.profiles.watch_labels(pod):
+            self._intern_again()
         profile = self._profile(pod, job_key)
         if known is not None and self._update_in_place(known, pod, profile, job_key):
             return
@@ -96,6 +98,15 @@ class Ingest:
 
     def _is_ours(self, pod: Pod) -> bool:
         return self._names is None or pod.spec.scheduler_name in self._names or bool(pod.spec.node_name)
+
+    def _selects_pods(self, pod: Pod) -> bool:
+        return pod.spec.affinity is not None or bool(pod.spec.topology_spread_constraints)
+
+    def _intern_again(self) -> None:
+        """A label that was of no interest tells pods apart from now on."""
+        for task in list(self.cluster.tasks.values()):
+            if self._profile(task.pod, task.job.key if task.job else "") is not task.profile:
+                self._enter_again(task, task.job.key if task.job else "")
 
     def _profile(self, pod: Pod, job_key: str) -> Profile:
         job = self.cluster.jobs.get(job_key)
@@ -165,7 +176,7 @@ class Ingest:
                 self._enter_again(task, key)
 
     def _enter_again(self, task: Task, job_key: str) -> None:
-        """The profile depends on the queue: the task changes its profile, not its state."""
+        """The task changes its profile (which depends on its queue, for example), not its state."""
         status, node_name = task.status, task.node_name
         self.cluster.remove_task(task)
         task.profile = self._profile(task.pod, job_key)

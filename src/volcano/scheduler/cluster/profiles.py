@@ -5,7 +5,7 @@ Ten thousand replicas are one profile; filters and scores are computed per profi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,6 +17,7 @@ from volcano.scheduler.cluster.resources import EPSILON, PODS, Dimensions, Vecto
 
 if TYPE_CHECKING:
     from volcano.api.core import Pod
+    from volcano.api.meta import LabelSelector
 
 IRRELEVANT_ANNOTATIONS: Final = frozenset(
     {
@@ -56,7 +57,7 @@ INSTANCE_LABELS: Final = frozenset(
         "controller-revision-hash",
     }
 )
-"""Labels that name the instance: they decide nothing unless some selector asks for them (`Profiles.watch_label`)."""
+"""Labels that name the instance: they decide nothing unless the selector of some pod asks for them."""
 
 
 class Profile:
@@ -109,18 +110,19 @@ class Profiles:
         self.with_pod_terms: list[Profile] = []
         self._watched: set[str] = set()
         self._encode = msgspec.msgpack.Encoder(order="sorted").encode
-        self._on_new_label: list[Callable[[], None]] = []
         dimensions.on_widen(self._widen)
 
     def __len__(self) -> int:
         return len(self._by_signature)
 
-    def watch_label(self, key: str) -> bool:
-        """A selector names this label: True if pods must be interned again because it tells replicas apart."""
-        if key not in INSTANCE_LABELS or key in self._watched:
-            return False
-        self._watched.add(key)
-        return True
+    def watch_labels(self, pod: Pod) -> bool:
+        """Whether this pod's selectors name labels that tell replicas apart and did not count until now.
+
+        They count from now on: all pods must be interned again.
+        """
+        fresh = (set(selected_labels(pod)) & INSTANCE_LABELS) - self._watched
+        self._watched |= fresh
+        return bool(fresh)
 
     def intern(self, pod: Pod, queue: str = "") -> Profile:
         signature = self._encode(self._parts(pod, queue))
@@ -168,3 +170,24 @@ class Profiles:
     def _widen(self, width: int) -> None:
         for profile in self._by_signature.values():
             profile.request = pad(profile.request, width)
+
+
+def selected_labels(pod: Pod) -> Iterator[str]:
+    """Label keys by which the pod chooses other pods: to be near them, away from them, or evenly spread among them."""
+    affinity = pod.spec.affinity
+    for side in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ():
+        if side is not None:
+            preferred = side.preferred_during_scheduling_ignored_during_execution
+            for term in side.required_during_scheduling_ignored_during_execution:
+                yield from _keys(term.label_selector)
+            for weighted in preferred:
+                yield from _keys(weighted.pod_affinity_term.label_selector)
+    for constraint in pod.spec.topology_spread_constraints:
+        yield from _keys(constraint.label_selector)
+        yield from constraint.match_label_keys
+
+
+def _keys(selector: LabelSelector | None) -> Iterator[str]:
+    if selector is not None:
+        yield from selector.match_labels
+        yield from (requirement.key for requirement in selector.match_expressions)
