@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from volcano.local.apiserver import status
+from volcano.local.apiserver.admission_limits import LimitRanges
 from volcano.local.apiserver.admission_pods import PodDefaults
 from volcano.local.apiserver.admission_rules import VolcanoRules
 from volcano.local.apiserver.webhooks import Webhooks
@@ -54,7 +55,8 @@ class Admission:
 
     @classmethod
     def standard(cls, store: Store, *further: Step) -> Admission:
-        return cls((NamespaceLifecycle(store), PodDefaults(store), VolcanoRules(store), *further), Webhooks(store))
+        own = (NamespaceLifecycle(store), PodDefaults(store), LimitRanges(store), VolcanoRules(store))
+        return cls((*own, *further), Webhooks(store))
 
     async def mutate(self, attributes: Attributes) -> None:
         for step in self._steps:

@@ -15,6 +15,7 @@ import msgspec
 from volcano.local.apiserver import bootstrap, status
 from volcano.local.apiserver.access import Authorizer, Question
 from volcano.local.apiserver.admission import Admission
+from volcano.local.apiserver.admission_quota import Quotas
 from volcano.local.apiserver.authn import Authenticator
 from volcano.local.apiserver.call import Call, User
 from volcano.local.apiserver.clock import WallClock
@@ -67,9 +68,10 @@ class ApiServer:
         self._definitions = Definitions(store, self.registry)
         self._expiry = Expiry(store)
         self._aggregation = Aggregation(store)
+        self._quotas = Quotas(store)
         self._monitor = Monitor(store)
         self._publisher = Publisher(self.registry)
-        admission = Admission.standard(store, self._definitions, Escalation(self._authorizer.resolver))
+        admission = Admission.standard(store, self._definitions, Escalation(self._authorizer.resolver), self._quotas)
         kinds = Kinds()
         self._reads = Reads(store)
         self._writes = Writes(store, admission, kinds, WallClock())
@@ -90,6 +92,7 @@ class ApiServer:
         self._definitions.start()
         self._expiry.start()
         self._aggregation.start()
+        self._quotas.start()
         await self.store.settled()
 
     def stop_watches(self) -> None:

@@ -91,16 +91,17 @@ def _copy_section(new: JsonObject, old: JsonObject, section: str) -> None:
 class NamespaceStrategy(Strategy):
     """Namespaces end in two steps: emptied by a controller, then finalized."""
 
+    def default(self, document: JsonObject) -> None:
+        name = document["metadata"].get("name") or ""
+        document["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
+
     def prepare_create(self, document: JsonObject) -> None:
         super().prepare_create(document)
-        name = document["metadata"]["name"]
-        document["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
         document["spec"] = {"finalizers": ["kubernetes"]}
         document["status"] = {"phase": "Active"}
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         super().prepare_update(new, old)
-        new["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = new["metadata"]["name"]
         _copy_section(new, old, "spec")
 
     def mark_deleted(self, document: JsonObject) -> None:
@@ -121,6 +122,22 @@ class SecretStrategy(Strategy):
 
             data = document["data"] = dict(document.get("data") or {})
             data.update({key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()})
+
+
+class LimitRangeStrategy(Strategy):
+    """Bounds of containers imply their defaults."""
+
+    def default(self, document: JsonObject) -> None:
+        """default from max, defaultRequest from default, then from min."""
+        for item in (document.get("spec") or {}).get("limits") or ():
+            if item.get("type") != "Container":
+                continue
+            defaults = {**(item.get("max") or {}), **(item.get("default") or {})}
+            requests = {**(item.get("min") or {}), **defaults, **(item.get("defaultRequest") or {})}
+            if defaults:
+                item["default"] = defaults
+            if requests:
+                item["defaultRequest"] = requests
 
 
 class WebhookConfigurationStrategy(Strategy):
@@ -175,6 +192,7 @@ class NewEventStrategy(Strategy):
 _SPECIAL: dict[str, type[Strategy]] = {
     "namespaces": NamespaceStrategy,
     "secrets": SecretStrategy,
+    "limitranges": LimitRangeStrategy,
     "events.events.k8s.io": NewEventStrategy,
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": WebhookConfigurationStrategy,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": WebhookConfigurationStrategy,
