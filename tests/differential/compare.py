@@ -1,0 +1,64 @@
+"""Two records of one conversation, compared: each difference in one readable line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.differential.session import Record
+
+ABSENT = "nothing"
+_SHOWN = 300
+
+
+@dataclass(frozen=True)
+class Difference:
+    """At one place of one answer, the real server says one thing and local mode another."""
+
+    sequence: str
+    step: int
+    request: str
+    place: str
+    real: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sequence} step {self.step}: {self.request}\n"
+            f"  {self.place}\n    real: {shown(self.real)}\n    ours: {shown(self.ours)}"
+        )
+
+
+def shown(value: Any) -> str:
+    text = value if value is ABSENT else json.dumps(value, sort_keys=True)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + f"… ({len(text)} characters)"
+
+
+def differences(sequence: str, real: Sequence[Record], ours: Sequence[Record]) -> list[Difference]:
+    """What differs, step by step; after an answer of another status, the details of that step are left out."""
+    found = []
+    for step, (one, other) in enumerate(zip(real, ours, strict=False), 1):
+        places = list(_places("", one, other))
+        status = [place for place in places if place[0] == "status"]
+        if status:
+            message = [place for place in places if place[0] in ("body.message", "body")]
+            places = status + message
+        found += [Difference(sequence, step, one["request"], *place) for place in places]
+    if len(real) != len(ours):
+        found.append(Difference(sequence, min(len(real), len(ours)), "the end", "steps", len(real), len(ours)))
+    return found
+
+
+def _places(path: str, real: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(real, dict) and isinstance(ours, dict):
+        for key in sorted({*real, *ours}):
+            yield from _places(f"{path}.{key}" if path else key, real.get(key, ABSENT), ours.get(key, ABSENT))
+    elif isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours):
+        for index, (one, other) in enumerate(zip(real, ours, strict=True)):
+            yield from _places(f"{path}[{index}]", one, other)
+    elif real != ours or type(real) is not type(ours):
+        yield path, real, ours

@@ -1,0 +1,70 @@
+"""What a server makes up (uids, versions, times, generated names), replaced by names in the order of appearance."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+Document = dict[str, Any]
+
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_AGE = re.compile(r"(<unknown>|(\d+[smhd])+)")
+_ADDRESS = re.compile(r"10\.96\.\d+\.\d+")
+_LIST_FIELDS = {"continue", "resourceVersion", "remainingItemCount", "selfLink"}
+
+
+class Names:
+    """The names of one conversation."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._given: dict[str, str] = {}
+
+    def normal(self, value: Any, key: str = "") -> Any:
+        """`value` without what a server made up."""
+        if isinstance(value, dict):
+            return self._document(value, key)
+        if isinstance(value, list):
+            return [self.normal(item, key) for item in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def event(self, event: Document) -> Document:
+        normal = self.normal(event)
+        if event["type"] == "BOOKMARK":
+            normal["object"]["metadata"]["resourceVersion"] = "version"
+        return normal
+
+    def text(self, text: str) -> str:
+        text = text.replace(self._namespace, "{ns}")
+        text = _UID.sub(lambda found: self._name("uid", found[0]), text)
+        return _ADDRESS.sub("address", _TIME.sub("time", text))
+
+    def _document(self, document: Document, key: str) -> Document:
+        if key == "metadata" and set(document) <= _LIST_FIELDS:
+            return {
+                name: value if name == "remainingItemCount" else "some" if value else value
+                for name, value in document.items()
+            }
+        normal = {name: self.normal(value, name) for name, value in document.items()}
+        if key == "metadata":
+            if version := document.get("resourceVersion"):
+                normal["resourceVersion"] = self._name("version", version)
+            if base := document.get("generateName"):
+                normal["name"] = f"{base}*"
+            if "managedFields" in document:
+                normal["managedFields"] = sorted(normal["managedFields"], key=str)
+        if document.get("kind") == "Table":
+            normal["rows"] = [self._row(row) for row in normal.get("rows") or ()]
+        return normal
+
+    def _row(self, row: Document) -> Document:
+        cells = ["age" if isinstance(cell, str) and _AGE.fullmatch(cell) else cell for cell in row["cells"]]
+        return {**row, "cells": cells}
+
+    def _name(self, sort: str, value: str) -> str:
+        known = f"{sort} {value}"
+        if known not in self._given:
+            number = sum(name.startswith(sort) for name in self._given.values()) + 1
+            self._given[known] = f"{sort}-{number}"
+        return self._given[known]

@@ -1,0 +1,39 @@
+"""Compares the servers by hand: `python -m tests.differential.run [SEQUENCE…]`, against a server that keeps running.
+
+With KUBECONFIG set to a running kube-apiserver of `servers.kubernetes`, that one is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+from tests.differential import catalogue, servers
+from tests.differential.compare import differences
+
+
+async def main(wanted: list[str]) -> int:
+    count = 0
+    for name, sequence in catalogue.sequences().items():
+        if wanted and not any(word in name for word in wanted):
+            continue
+        namespace = f"diff-{name.replace('_', '-')}-{int(time.time() * 1000) % 10**9}"[:60]
+        sys.stdout.flush()
+        async with servers.real(Path(os.environ["KUBECONFIG"])) as transport:
+            real = await servers.played(transport, namespace, sequence)
+        async with servers.ours() as transport:
+            ours = await servers.played(transport, namespace, sequence)
+        found = differences(name, real, ours)
+        for difference in found:
+            sys.stdout.write(f"{difference}\n")
+        sys.stdout.write(f"== {name}: {len(real)} steps, {len(found)} differences\n")
+        count += len(found)
+    sys.stdout.write(f"{count} differences\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(sys.argv[1:])))
