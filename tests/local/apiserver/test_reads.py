@@ -212,6 +212,16 @@ async def test_a_closed_watch_leaves_nothing_behind() -> None:
         assert not watchers(call)
 
 
+async def test_one_object_can_be_watched_by_its_own_path() -> None:
+    async with api() as call:
+        await call.made(CONFIGMAPS, configmap("a"))
+        await call.made(CONFIGMAPS, configmap("b"))
+        for path in (f"{CONFIGMAPS}/b", "/api/v1/watch/namespaces/default/configmaps/b"):
+            stream = await call.watch(path)
+            assert await stream.take(1) == [("ADDED", "b")]
+            assert await stream.quiet()
+
+
 async def test_tables_metadata_and_unknown_forms() -> None:
     async with api() as call:
         await call.made(PODS, pod("a"))

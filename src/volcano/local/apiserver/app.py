@@ -148,7 +148,7 @@ class ApiServer:
         if call.resource.storage == DEFINITIONS:
             await self._definitions.write_own(self._writes)
         if target.name:
-            return await self._on_object(call)
+            return await self._on_object(call, verb)
         return await self._on_collection(call, verb)
 
     async def _on_collection(self, call: Call, verb: str) -> Response:
@@ -169,7 +169,7 @@ class ApiServer:
             return await self._subresources.bindings.create(call)
         return await self._reviews.create(call)
 
-    async def _on_object(self, call: Call) -> Response:
+    async def _on_object(self, call: Call, verb: str) -> Response:
         method, resource = call.request.method, call.resource
         if resource.namespaced and call.namespace is None:
             raise status.no_such_path()
@@ -177,6 +177,9 @@ class ApiServer:
             raise status.method_not_allowed()
         if call.subresource and (call.subresource != "status" or not resource.has_status):
             return await self._subresources.handle(call)
+        if verb == "watch":
+            call.request.query.append(("fieldSelector", f"metadata.name={call.name}"))
+            return await self._reads.watch(resource, call.namespace, call.request)
         if method in ("GET", "HEAD"):
             return await self._reads.get(resource, call.namespace, call.name, call.request)
         if method == "PUT":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 
 HISTORY_SECONDS = 300.0
-HISTORY_EVENTS = 100_000
+HISTORY_EVENTS = 50_000
 
 LAST = chr(0x10FFFF)  # sorts behind every character of a key
 
