@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
-from volcano.scheduler.cluster.resources import EPSILON, FloatVector, Vector, shares
+from volcano.scheduler.cluster.resources import EPSILON, FloatVector, Vector
 from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework.plugin import Plugin, SortKey
 from volcano.scheduler.framework.session import Session
@@ -28,7 +30,7 @@ class Drf(Plugin):
         """Per job, what its pipelined tasks will hold."""
         self._moved: set[str] = set()
         self._shares: dict[str, float] = {}
-        self._counted = session.total >= EPSILON
+        self._counted = np.flatnonzero(session.total >= EPSILON)
         self._offered: FloatVector = session.total[self._counted]
         self._tree: Tree | None = None
         self.reorders_queues = bool(self.switches.get(HIERARCHY))
@@ -36,6 +38,8 @@ class Drf(Plugin):
             self._tree = Tree(session.total, session.jobs.values(), self._held)
 
     def job_order(self, job: Job) -> SortKey:
+        if not job.tally.allocated and job.key not in self._promised:
+            return 0.0
         share = self._shares.get(job.key)
         if share is None:
             share = self._shares[job.key] = self._share(self._held(job))
@@ -96,8 +100,7 @@ class Drf(Plugin):
 
     def _share(self, held: Vector) -> float:
         """The largest share of any resource that the cluster has."""
-        parts = shares(held[self._counted], self._offered)
-        return float(parts.max()) if len(parts) else 0.0
+        return float((held[self._counted] / self._offered).max()) if len(self._offered) else 0.0
 
     def _move(self, tasks: Sequence[Task], sign: int) -> None:
         job = tasks[0].job

@@ -23,7 +23,6 @@ from volcano.scheduler.cluster.resources import (
     Vector,
     exceeding,
     less_equal,
-    shares,
 )
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
@@ -36,7 +35,7 @@ from volcano.scheduler.plugins.reservations import claim, minimum, overdrawn, qu
 class Account:
     """What one queue has, may have, and is promised. `allocated` follows every placement of the session."""
 
-    __slots__ = ("allocated", "ceiling", "deserved", "guarantee", "limit", "request", "share")
+    __slots__ = ("allocated", "ceiling", "counted", "deserved", "guarantee", "limit", "request", "share")
 
     def __init__(self, queue: Queue, guarantee: FloatVector, ceiling: FloatVector) -> None:
         self.allocated: Vector = queue.allocated.copy()
@@ -47,17 +46,19 @@ class Account:
         self.deserved: FloatVector = np.zeros_like(guarantee)
         self.limit: Vector = queue.allocated * 0
         """What is deserved, in whole units."""
+        self.counted = np.empty(0, dtype=np.intp)
+        """Dimensions of which something is deserved."""
         self.share: float | None = None
         """How much of what it deserves it has; None: to be computed."""
 
     def settle(self, deserved: FloatVector) -> None:
         self.deserved = deserved
         self.limit = np.floor(deserved).astype(np.int64)
+        self.counted = np.flatnonzero(deserved >= EPSILON)
 
     def current_share(self) -> float:
         if self.share is None:
-            counted = self.deserved >= EPSILON
-            parts = shares(self.allocated[counted], self.deserved[counted])
+            parts = self.allocated[self.counted] / self.deserved[self.counted]
             self.share = float(parts.max()) if len(parts) else 0.0
         return self.share
 
