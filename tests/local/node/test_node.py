@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.local.node.cluster import Cluster, cluster, until
+from volcano.api import quantity
 from volcano.api.meta import JsonObject
 from volcano.api.resources import CONFIGMAPS, LEASES, NODES, PODS
 from volcano.http.client import Endpoint, HttpClient
@@ -67,7 +68,7 @@ def test_the_node_registers_and_sends_heartbeats() -> None:
         await until(registered)
         node = await world.client.get(NODES.untyped, "n1")
 
-        assert node["status"]["capacity"]["cpu"] == "1000"
+        assert quantity.units(node["status"]["capacity"]["cpu"]) == 1000
         assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True"
         assert node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"] > 0
 

@@ -1,11 +1,13 @@
 """The certificate of the log endpoint: self-signed, kept in the node's folder, renewed before it ends.
 
-Neighbours: `main` serves with it. The API server identifies itself by a client certificate; the node's is its own.
+Neighbours: `main` serves with it. It is made by a program of its own (`python -m`), so that the node stays small.
 """
 
 from __future__ import annotations
 
 import ssl
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +21,11 @@ def serving_identity(folder: Path, name: str) -> tuple[Path, Path]:
     certificate, key = folder / "endpoint.crt", folder / "endpoint.key"
     made_at = certificate.stat().st_mtime if certificate.exists() and key.exists() else 0.0
     if time.time() > made_at + VALID_DAYS * 86400 - _RENEW_SECONDS:
-        _make(certificate, key, name)
+        command = [sys.executable, "-m", "volcano.local.node.certificates", str(folder), name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
+            raise OSError(f"cannot make the node's certificate in {folder}: {reason}")
     return certificate, key
 
 
@@ -30,7 +36,8 @@ def authorities_of(context: ssl.SSLContext | None) -> str:
     return "".join(ssl.DER_cert_to_PEM_cert(certificate) for certificate in context.get_ca_certs(binary_form=True))
 
 
-def _make(certificate: Path, key: Path, name: str) -> None:
+def make(folder: Path, name: str) -> None:
+    """Write a new certificate and its key."""
     from ipaddress import ip_address
 
     from cryptography import x509
@@ -53,6 +60,11 @@ def _make(certificate: Path, key: Path, name: str) -> None:
         .sign(private, hashes.SHA256())
     )
     pkcs8, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    key = folder / "endpoint.key"
     key.touch(mode=0o600)
     key.write_bytes(private.private_bytes(serialization.Encoding.PEM, pkcs8, plain))
-    certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    (folder / "endpoint.crt").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]), sys.argv[2])

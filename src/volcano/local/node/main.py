@@ -69,7 +69,7 @@ async def _run_processes(client: Client, options: Options, registered: asyncio.E
     layout.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     identity = NodeIdentity(options.name, ADDRESS, capacity)
     agent = NodeAgent(client, identity, layout, machine.base_environment(options.server))
-    certificate, key = serving_identity(layout.root, options.name)
+    certificate, key = await asyncio.to_thread(serving_identity, layout.root, options.name)
     tls = server_context(certificate, key, client_authority=options.client_authority)
     async with await serve(Endpoint(agent, _is_trusted).handle, host=ADDRESS, port=options.port, ssl=tls) as server:
         node = NodeDescription(

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 DEFAULT_PODS = 110
+DISK = "1Ti"
+"""Ephemeral storage: nobody simulates disks, but pods that ask for some must find it."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class NodeSpec:
 
     @property
     def capacity(self) -> dict[str, str]:
-        return {"cpu": self.cpu, "memory": self.memory, "pods": str(self.pods), **self.resources}
+        sizes = {"cpu": self.cpu, "memory": self.memory, "ephemeral-storage": DISK, "pods": str(self.pods)}
+        return {**sizes, **self.resources}
 
 
 def uniform(count: int, cpu: str, memory: str, *, prefix: str = "sim", pods: int = DEFAULT_PODS) -> list[NodeSpec]:
