@@ -21,9 +21,10 @@ import yaml
 
 from volcano.api import keys
 from volcano.api.resource import Resource
-from volcano.api.resources import JOBS, NODES, PODS
+from volcano.api.resources import JOBS, NAMESPACES, NODES, PODS
 from volcano.kube import config
 from volcano.kube.client import Client
+from volcano.kube.errors import AlreadyExists
 from volcano.kube.transport import HttpTransport
 from volcano.local.layout import Layout
 from volcano.local.probe import Unreachable, get_json
@@ -127,6 +128,10 @@ class Cluster:
         scope = namespace if resource.namespaced else None
         created: Document = self.talk(lambda client: client.create(resource.untyped, document, scope, strict=True))
         return created
+
+    def ensure_namespace(self, name: str) -> None:
+        with suppress(AlreadyExists):
+            self.create(NAMESPACES, {"metadata": {"name": name}})
 
     # --- its processes ----------------------------------------------------------------------------------------------
 
