@@ -101,7 +101,13 @@ class Supervisor:
             _become(child.daemon, self.log_dir / f"{child.daemon.name}.log", parent)
         child.pid, child.started = pid, time.monotonic()
         with suppress(OSError):  # on a full disk: only `status` needs the file, the daemons must go on
-            (self.run_dir / f"{child.daemon.name}.pid").write_text(f"{pid}\n")
+            self._note(child.daemon.name, pid)
+
+    def _note(self, name: str, pid: int) -> None:
+        """Write the daemon's process id where people and tools look for it; they never see half a file."""
+        partial = self.run_dir / f"{name}.partial"
+        partial.write_text(f"{pid}\n")
+        partial.rename(self.run_dir / f"{name}.pid")
 
     def _reap(self, on_exit: Callable[[str, int], None]) -> None:
         while True:
