@@ -84,7 +84,7 @@ def test_nodes_show_what_they_are_told_to_be() -> None:
         node = await here.client.get(NODES.untyped, "big")
 
         sizes = {"cpu": "64", "memory": "1Ti", "ephemeral-storage": "1Ti", "pods": "110", "nvidia.com/gpu": "8"}
-    assert node["status"]["allocatable"] == sizes
+        assert node["status"]["allocatable"] == sizes
         assert node["metadata"]["labels"]["zone"] == "a"
         assert node["spec"]["taints"][0]["key"] == "gpu"
         assert (await here.client.get(LEASES.untyped, "big", "kube-node-lease"))["spec"]["leaseDurationSeconds"] == 3600
