@@ -80,6 +80,7 @@ async def has_jobs(world: Bench, *stamps: str) -> bool:
 
 async def finish(world: Bench, stamp: str, phase: str, when: str) -> None:
     name = next(name for name, found in (await jobs(world)).items() if found == stamp)
+    await world.reaches("Pending", name)
     state = {"phase": phase, "lastTransitionTime": when}
     await world.client.patch(resources.JOBS, name, {"status": {"state": state}}, NAMESPACE, subresource="status")
 

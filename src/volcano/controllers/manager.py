@@ -98,6 +98,8 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
     from volcano.controllers.cronjob.controller import CronJobController
     from volcano.controllers.gc.controller import GarbageCollector
     from volcano.controllers.job.controller import JobController
+    from volcano.controllers.jobflow.controller import JobFlowController
+    from volcano.controllers.jobtemplate.controller import JobTemplateController
     from volcano.controllers.podgroup.controller import PodGroupController
     from volcano.controllers.queue.controller import QueueController
 
@@ -112,6 +114,8 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
                 CronJobController.name,
                 lambda context: CronJobController(context, workers=flags.worker_threads_for_cronjob),
             )
+        yield JobFlowController.name, JobFlowController
+        yield JobTemplateController.name, JobTemplateController
         yield GarbageCollector.name, lambda context: GarbageCollector(context, workers=flags.worker_threads_for_gc)
     yield (
         PodGroupController.name,

@@ -1,0 +1,1 @@
+"""The jobflow controller: runs jobs made from templates in an order."""

@@ -1,0 +1,1 @@
+"""The jobtemplate controller: lists on every template the jobs made from it."""
