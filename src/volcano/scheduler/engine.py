@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from volcano.scheduler.framework import registry as registries
 from volcano.scheduler.framework.arguments import decode, suggest
+from volcano.scheduler.framework.journal import OnCommit
 from volcano.scheduler.framework.options import Options
 from volcano.scheduler.framework.outcome import conclude
 from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.framework.session import Clock, OnCommit, Session
+from volcano.scheduler.framework.session import Clock, Session
 
 if TYPE_CHECKING:
     from volcano.scheduler.cluster.cluster import Cluster
@@ -47,12 +48,11 @@ def cycle(
     try:
         for name in conf.actions:
             began = clock()
-            session.action = name
-            _action(registry, conf, session, name).execute(session)
+            _run(session, name, registry)
             timings[f"action/{name}"] = clock() - began
         for name, plugin in session.plugins.items():
             began = clock()
-            plugin.close()
+            session.close_plugin(plugin)
             timings[f"close/{name}"] = clock() - began
         return conclude(session)
     finally:
@@ -89,8 +89,19 @@ def open_session(
     return session
 
 
-def _action(registry: Registry, conf: Conf, session: Session, name: str) -> Action:
+def _run(session: Session, name: str, registry: Registry) -> None:
+    """One action. If it fails, what it has not committed is undone, and the next one has its turn."""
+    session.action = name
+    mark = session.journal.mark
+    try:
+        _action(session, name, registry).execute(session)
+    except Exception as problem:  # noqa: BLE001 - an action may be a user's; it is named and the cycle goes on
+        session.journal.abandon(mark)
+        session.warn(f"action {name!r} failed: {type(problem).__name__}: {problem}")
+
+
+def _action(session: Session, name: str, registry: Registry) -> Action:
     kind = registry.actions[name]
-    arguments, warnings = decode(kind.Arguments, conf.configurations.get(name, {}), f"action {name!r}")
+    arguments, warnings = decode(kind.Arguments, session.conf.configurations.get(name, {}), f"action {name!r}")
     session.decisions.warnings += warnings
     return kind(arguments)

@@ -33,31 +33,34 @@ class Allocate(Action):
             if not waiting or session.overused(queue):
                 continue
             job = waiting.pop()
-            if self._attempt(session, queue, sheets[job.key]):
+            again = False
+            with session.isolated(job):
+                again = self._attempt(session, queue, sheets[job.key])
+            if again:
                 waiting.push(job)
             queues.push(queue)
 
     def _worksheets(self, session: Session) -> dict[str, Worksheet]:
         sheets: dict[str, Worksheet] = {}
         for job in session.jobs.values():
-            if not job.pending:
-                continue
-            if job.is_pending:
-                if "enqueue" in session.conf.actions:
-                    continue
-                session.admit(job)
-            invalid = session.job_valid(job)
-            if invalid is not None:
-                session.refuse(job, invalid)
-                continue
-            unplaceable = session.topology.problem(job)
-            if unplaceable is not None:
-                session.refuse(job, unplaceable)
-                continue
-            sheet = worksheet(session, job)
-            if sheet:
-                sheets[job.key] = sheet
+            if job.pending:
+                with session.isolated(job):
+                    sheet = self._worksheet(session, job)
+                    if sheet:
+                        sheets[job.key] = sheet
         return sheets
+
+    def _worksheet(self, session: Session, job: Job) -> Worksheet | None:
+        """What there is to place of a job that may be placed at all."""
+        if job.is_pending:
+            if "enqueue" in session.conf.actions:
+                return None
+            session.admit(job)
+        objection = session.job_valid(job) or session.topology.problem(job)
+        if objection is not None:
+            session.refuse(job, objection)
+            return None
+        return worksheet(session, job)
 
     def _attempt(self, session: Session, queue: Queue, sheet: Worksheet) -> bool:
         """One pass for one job, until it is ready. True if the job has more to place and may come again.

@@ -23,13 +23,14 @@ class Backfill(Action):
                 waiting[job.queue_name].append(job)
         for queue in sorted((session.queues[name] for name in waiting), key=session.queue_order):
             for job in sorted(waiting[queue.name], key=session.job_order):
-                for task in sorted(self._tasks(session, job), key=session.task_order):
-                    self._place(session, job, task)
+                with session.isolated(job):
+                    for task in sorted(self._tasks(session, job), key=session.task_order):
+                        self._place(session, job, task)
 
     def _tasks(self, session: Session, job: Job) -> list[Task]:
         """Pending best-effort members, and pipelined ones: those need not wait for room."""
         for task in [task for task in job.tasks.values() if task.status is Status.PIPELINED and task.best_effort]:
-            session.unhold(task)
+            session.journal.unhold(task)
         return [
             task for task in job.pending.values() if task.best_effort and not task.gated and not session.rests(task)
         ]
@@ -51,4 +52,4 @@ class Backfill(Action):
             return
         statement.keep()
         if session.job_ready(job):
-            session.bind_allocated(job)
+            session.journal.bind_allocated(job)

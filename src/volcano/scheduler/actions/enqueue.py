@@ -26,7 +26,8 @@ class Enqueue(Action):
         while queues:
             queue = queues.pop()
             job = jobs[queue.name].pop()
-            self._consider(session, job)
+            with session.isolated(job):
+                self._consider(session, job)
             if jobs[queue.name]:
                 queues.push(queue)
 

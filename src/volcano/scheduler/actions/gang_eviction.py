@@ -51,7 +51,9 @@ class GangEviction(Action):
             queue = queues.pop()
             if not jobs[queue.name] or not self.may_claim(session, queue):
                 continue
-            self._claim(session, queue, jobs[queue.name].pop())
+            job = jobs[queue.name].pop()
+            with session.isolated(job):
+                self._claim(session, queue, job)
             queues.push(queue)
 
     @abstractmethod

@@ -52,22 +52,26 @@ class Preempt(Action):
             queue = queues.pop()
             self._between_jobs(session, queue, claimants[queue.name])
             for job in claimants[queue.name]:
-                self._within_job(session, queue, job)
+                with session.isolated(job):
+                    self._within_job(session, queue, job)
 
     def _between_jobs(self, session: Session, queue: Queue, claimants: list[Job]) -> None:
         """A job's evictions are carried out only if all its claims together make it whole."""
         jobs = Heap(session.job_order, claimants)
         while jobs:
             job = jobs.pop()
-            statement = session.statement()
-            tasks = open_tasks(session, list(job.pending.values()))
-            while tasks and session.job_starving(job):
-                claimant = tasks.pop()
-                self._claim(session, statement, claimant, queue, other_jobs=True)
-            if session.job_pipelined(job):
-                statement.commit()
-            else:
-                statement.discard()
+            with session.isolated(job):
+                self._for_job(session, queue, job)
+
+    def _for_job(self, session: Session, queue: Queue, job: Job) -> None:
+        statement = session.statement()
+        tasks = open_tasks(session, list(job.pending.values()))
+        while tasks and session.job_starving(job):
+            self._claim(session, statement, tasks.pop(), queue, other_jobs=True)
+        if session.job_pipelined(job):
+            statement.commit()
+        else:
+            statement.discard()
 
     def _within_job(self, session: Session, queue: Queue, job: Job) -> None:
         tasks = open_tasks(session, list(job.pending.values()))

@@ -39,7 +39,9 @@ class Reclaim(Action):
             queue = queues.pop()
             if not jobs[queue.name] or session.overused(queue):
                 continue
-            self._reclaim_for(session, queue, jobs[queue.name].pop())
+            job = jobs[queue.name].pop()
+            with session.isolated(job):
+                self._reclaim_for(session, queue, job)
             queues.push(queue)
 
     def _reclaim_for(self, session: Session, queue: Queue, job: Job) -> None:

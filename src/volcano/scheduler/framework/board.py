@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from volcano.scheduler.cluster.nodes import Column, Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import CPU, MEMORY
-from volcano.scheduler.framework.reasons import FITS, Codes, FitError, Refusal
+from volcano.scheduler.framework.guard import NO_ANSWER, guarded_term
+from volcano.scheduler.framework.reasons import FITS, Codes, FitError, Refusal, Stage
 
 if TYPE_CHECKING:
-    from volcano.scheduler.framework.plugin import ScoreTerm
+    from volcano.scheduler.framework.plugin import Plugin, ScoreTerm
     from volcano.scheduler.framework.session import Session
 
 Scores = NDArray[np.float64]
@@ -145,14 +146,21 @@ class Board:
     def _filter(self, rows: Rows) -> Codes:
         codes = np.zeros(len(rows), dtype=np.int32)
         for callback in self.session.hooks.callbacks("filter"):
-            codes = np.where(codes == FITS, callback(self.profile, rows), codes)
+            answer = callback(self.profile, rows)
+            if answer is NO_ANSWER:
+                answer = self.session.refusals.code(_failed(callback.plugin))
+            codes = np.where(codes == FITS, answer, codes)
         return codes
 
     def _ensure_scored(self) -> None:
         """Scores are computed when first asked for: a profile that fits nowhere never needs them."""
         if self._terms is not None:
             return
-        terms = [term for callback in self.session.hooks.callbacks("score_terms") for term in callback(self.profile)]
+        terms = [
+            guarded_term(callback.plugin, term, self.session.warn)
+            for callback in self.session.hooks.callbacks("score_terms")
+            for term in callback(self.profile)
+        ]
         self._terms = [term for term in terms if term.normalize is None]
         rows = Rows(self.session.nodes, self.rows)
         self.local[:] = self._local_score(rows)
@@ -194,3 +202,7 @@ class Board:
                 text = f"Insufficient {session.cluster.dimensions.names[dimension]}"
                 codes[short] = session.refusals.code(Refusal("resources", text))
         return codes
+
+
+def _failed(plugin: Plugin) -> Refusal:
+    return Refusal(plugin.name, f"plugin {plugin.name} failed", resolvable=False, stage=Stage.PLUGIN)

@@ -10,23 +10,33 @@ from functools import cmp_to_key
 from typing import Any
 
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework.hooks import HOOKS
+from volcano.scheduler.framework.guard import NO_ANSWER, Guarded, Report
+from volcano.scheduler.framework.hooks import HOOKS, Hook
 from volcano.scheduler.framework.plugin import Plugin, Vote, overrides
 from volcano.scheduler.framework.reasons import Reason
 
-Callback = Callable[..., Any]
 Tiers = Sequence[Sequence[tuple[Plugin, "frozenset[str]"]]]
 """Plugins by tier, each with the switches that are on for this entry."""
 
+HOOK = {hook.name: hook for hook in HOOKS}
+
+
+def _ignore(_text: str) -> None:
+    """Nobody listens."""
+
 
 class Dispatcher:
-    def __init__(self, tiers: Tiers) -> None:
-        self._tiers: dict[str, tuple[tuple[Callback, ...], ...]] = {}
-        self._flat: dict[str, tuple[Callback, ...]] = {}
+    """`report` is told what plugins that fail have done; `broken` ones failed to open and are not asked."""
+
+    def __init__(self, tiers: Tiers, report: Report = _ignore, broken: Iterable[str] = ()) -> None:
+        self._tiers: dict[str, tuple[tuple[Guarded, ...], ...]] = {}
+        self._flat: dict[str, tuple[Guarded, ...]] = {}
+        self._report = report
+        self._broken = frozenset(broken)
         for hook in HOOKS:
             answering = [
                 tuple(
-                    getattr(plugin, hook.name)
+                    self._guarded(plugin, hook)
                     for plugin, switches in tier
                     if overrides(plugin, hook.name) and (not hook.switch or hook.switch in switches)
                 )
@@ -34,9 +44,25 @@ class Dispatcher:
             ]
             self._tiers[hook.name] = tuple(tier for tier in answering if tier)
             self._flat[hook.name] = tuple(callback for tier in answering for callback in tier)
-        self._queue_order = _merged_order(tiers, "queue_order", "queue_compare", "enableQueueOrder")
+        self._queue_order = self._merged_order(tiers, HOOK["queue_order"], HOOK["queue_compare"])
 
-    def callbacks(self, hook: str) -> tuple[Callback, ...]:
+    def _guarded(self, plugin: Plugin, hook: Hook) -> Guarded:
+        return Guarded(plugin, hook, self._report, broken=plugin.name in self._broken)
+
+    def _merged_order(self, tiers: Tiers, by_key: Hook, by_comparison: Hook) -> tuple[Callable[[Any], Any], ...]:
+        """Key and comparison hooks of the same order, side by side in tier order."""
+        merged: list[Callable[[Any], Any]] = []
+        for tier in tiers:
+            for plugin, switches in tier:
+                if by_key.switch not in switches:
+                    continue
+                if overrides(plugin, by_key.name):
+                    merged.append(self._guarded(plugin, by_key))
+                if overrides(plugin, by_comparison.name):
+                    merged.append(cmp_to_key(self._guarded(plugin, by_comparison)))
+        return tuple(merged)
+
+    def callbacks(self, hook: str) -> tuple[Guarded, ...]:
         return self._flat[hook]
 
     def order(self, hook: str, subject: Any) -> tuple[Any, ...]:
@@ -112,6 +138,8 @@ class Dispatcher:
                 answer = callback(claimant, candidates)
                 if answer is None:
                     continue
+                if answer is NO_ANSWER:
+                    return []
                 chosen = list(answer) if victims is None else _intersection(victims, answer)
                 if not chosen:
                     victims = None
@@ -132,17 +160,3 @@ class Dispatcher:
 def _intersection(victims: Iterable[Task], answer: Iterable[Task]) -> list[Task]:
     given_up = {task.uid for task in answer}
     return [task for task in victims if task.uid in given_up]
-
-
-def _merged_order(tiers: Tiers, by_key: str, by_comparison: str, switch: str) -> tuple[Callback, ...]:
-    """Key and comparison hooks of the same order, side by side in tier order."""
-    merged: list[Callback] = []
-    for tier in tiers:
-        for plugin, switches in tier:
-            if switch not in switches:
-                continue
-            if overrides(plugin, by_key):
-                merged.append(getattr(plugin, by_key))
-            if overrides(plugin, by_comparison):
-                merged.append(cmp_to_key(getattr(plugin, by_comparison)))
-    return tuple(merged)

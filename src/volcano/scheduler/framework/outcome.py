@@ -31,7 +31,8 @@ def conclude(session: Session) -> Decisions:
     """Fill in the decisions while the session's placements are still visible."""
     decisions = session.decisions
     for job in _jobs_to_report(session):
-        _report_job(session, job)
+        with session.isolated(job):
+            _report_job(session, job)
     for queue in session.queues.values():
         allocated = session.cluster.dimensions.describe(_with_children(session, queue))
         decisions.queues[queue.name] = allocated

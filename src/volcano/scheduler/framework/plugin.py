@@ -245,9 +245,3 @@ def overrides(plugin: Plugin, method: str) -> bool:
     if method == "score_terms" and getattr(type(plugin), "score", None) is not Plugin.score:
         return True
     return getattr(type(plugin), method) is not getattr(Plugin, method)
-
-
-def owner(callback: Callable[..., Any]) -> Plugin:
-    """The plugin that a hook callback belongs to."""
-    plugin: Plugin = callback.__self__  # type: ignore[attr-defined]
-    return plugin

@@ -28,6 +28,7 @@ class Stage(StrEnum):
     TOPOLOGY = "topology"
     DEVICE = "device"
     VOLUME = "volume"
+    PLUGIN = "plugin"
 
 
 @dataclass(frozen=True, slots=True)

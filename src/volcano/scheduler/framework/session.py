@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +20,23 @@ from volcano.scheduler.cluster.nodes import Index, Mask
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.resources import FloatVector
-from volcano.scheduler.cluster.tasks import Status, Task
+from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.board import Board
-from volcano.scheduler.framework.decisions import Bind, ClusterEvent, Condition, Decisions, Eviction
-from volcano.scheduler.framework.dispatch import Dispatcher
+from volcano.scheduler.framework.decisions import ClusterEvent, Condition, Decisions
+from volcano.scheduler.framework.dispatch import HOOK, Dispatcher
+from volcano.scheduler.framework.guard import Guarded, describe
 from volcano.scheduler.framework.heap import Heap
+from volcano.scheduler.framework.journal import Journal, OnCommit
 from volcano.scheduler.framework.options import SHARD_HARD, SHARD_SOFT, Options, nodes_to_find
-from volcano.scheduler.framework.plugin import Plugin, overrides, owner
+from volcano.scheduler.framework.plugin import Plugin, overrides
 from volcano.scheduler.framework.reasons import FitError, Reason, Refusals, Stage
-from volcano.scheduler.framework.statement import Kind, Operation, Statement
+from volcano.scheduler.framework.statement import Statement
 from volcano.scheduler.framework.topology import SessionTopology
 
 if TYPE_CHECKING:
     from volcano.scheduler.cluster.cluster import Cluster
     from volcano.scheduler.framework.conf import Conf
 
-OnCommit = Callable[[Sequence[Bind]], None]
 Allowance = Callable[[Queue, Task, int], int]
 Clock = Callable[[], float]
 
@@ -82,11 +84,8 @@ class Session:
         self.rows: Index = np.empty(0, dtype=np.intp)
         self.hooks = Dispatcher(())
         self.plugins: dict[str, Plugin] = {}
-        self._on_commit = on_commit
+        self.journal = Journal(self, on_commit)
         self.clock: Clock = clock or (lambda: 0.0)
-        self._held: list[Operation] = []
-        self._statements: list[Statement] = []
-        self._hidden: list[Task] = []
         self._boards: dict[int, Board] = {}
         self._positions: Index = np.empty(0, dtype=np.intp)
         self._allowances: list[Allowance] = []
@@ -96,16 +95,32 @@ class Session:
         """Open the plugins and wire their hooks. Of several instances of one plugin the last one's hooks count."""
         plugins = [plugin for tier in tiers for plugin, _ in tier]
         self.plugins = {plugin.name: plugin for plugin in plugins}
+        broken: set[str] = set()
         for plugin in plugins:
             plugin.session = self
             plugin.nodes = self.nodes
             began = self.clock()
-            plugin.open(self)
+            if not self._open(plugin):
+                broken.add(plugin.name)
             self.decisions.timings[f"open/{plugin.name}"] = self.clock() - began
         self.hooks = Dispatcher(
-            [[(self.plugins[plugin.name], switches) for plugin, switches in tier] for tier in tiers]
+            [[(self.plugins[plugin.name], switches) for plugin, switches in tier] for tier in tiers], self.warn, broken
         )
         self._allowances = [_allowance(callback) for callback in self.hooks.callbacks("allocatable")]
+
+    def _open(self, plugin: Plugin) -> bool:
+        try:
+            plugin.open(self)
+        except Exception as problem:  # noqa: BLE001 - it is named, and answers no question in this session
+            self.warn(describe(plugin, "open", (), problem))
+            return False
+        return True
+
+    def close_plugin(self, plugin: Plugin) -> None:
+        try:
+            plugin.close()
+        except Exception as problem:  # noqa: BLE001 - as above
+            self.warn(describe(plugin, "close", (), problem))
 
     # Questions to the plugins
 
@@ -179,14 +194,14 @@ class Session:
 
     def tell_allocated(self, tasks: Sequence[Task]) -> Reason | None:
         """Tell the plugins; one that objects makes those that were told before take it back."""
-        told: list[Plugin] = []
+        told: set[str] = set()
         for callback in self.hooks.callbacks("allocated"):
             reason: Reason | None = callback(tasks)
-            told.append(owner(callback))
+            told.add(callback.plugin.name)
             if reason is not None:
-                for plugin in told:
-                    if overrides(plugin, "deallocated"):
-                        plugin.deallocated(tasks)
+                for taking_back in self.hooks.callbacks("deallocated"):
+                    if taking_back.plugin.name in told:
+                        taking_back(tasks)
                 return reason
         return None
 
@@ -272,9 +287,7 @@ class Session:
         return until is not None and until > self.now
 
     def statement(self) -> Statement:
-        statement = Statement(self)
-        self._statements.append(statement)
-        return statement
+        return self.journal.statement()
 
     def admit(self, job: Job) -> None:
         """The job leaves Pending: its pods may be created and placed."""
@@ -286,8 +299,9 @@ class Session:
         self.reasons[job.key] = reason
 
     def warn(self, text: str) -> None:
-        """Something in the configuration is wrong and has no effect."""
-        self.decisions.warnings.append(text)
+        """Something in the configuration is wrong and has no effect, or a plugin has failed."""
+        if text not in self.decisions.warnings:
+            self.decisions.warnings.append(text)
 
     def gauge(self, name: str, value: float, *labels: str) -> None:
         """Report a metric (without its prefix), with its label values."""
@@ -297,97 +311,32 @@ class Session:
         """A Normal event on the job's PodGroup."""
         self.events.append(ClusterEvent("PodGroup", job.key, "Normal", reason, message))
 
-    def decide(self, operations: Iterable[Operation]) -> None:
-        """Make a statement's operations final."""
-        binds: list[Bind] = []
-        evicts = False
-        for operation in operations:
-            if operation.kind is Kind.ALLOCATE:
-                self.cluster.restate(operation.tasks, Status.BINDING)
-                binds += [self._bind(task) for task in operation.tasks]
-            elif operation.kind is Kind.EVICT:
-                evicts = True
-                self._hidden += operation.tasks
-                for task in operation.tasks:
-                    self.cluster.evicting.add(task.uid)
-                    self.decisions.evictions.append(_eviction(task, operation.cause))
-                    self._touch(task)
-            else:
-                self._held.append(operation)
-        if evicts:
-            count = self.decisions.transactions.get(self.action, 0)
-            self.decisions.transactions[self.action] = count + 1
-        if binds:
-            self.decisions.committed += binds
-            if self._on_commit is not None:
-                self._on_commit(binds)
+    @contextmanager
+    def isolated(self, job: Job) -> Iterator[None]:
+        """Whatever goes wrong with this job is undone and told as its reason; the others go on."""
+        mark = self.journal.mark
+        try:
+            yield
+        except Exception as problem:  # noqa: BLE001 - one bad job spoils only itself
+            self.journal.abandon(mark)
+            text = f"action {self.action!r} failed for job {job.key}: {type(problem).__name__}: {problem}"
+            self.warn(text)
+            self.refuse(job, Reason(Stage.PLUGIN, "ActionFailed", blocker=self.action, message=text))
 
-    def hold(self, operations: Iterable[Operation]) -> None:
-        """Keep operations in force until the session closes, and no longer."""
-        self._held += operations
-
-    def bind_allocated(self, job: Job) -> None:
-        """The job has become ready: everything that was held for it is bound."""
-        own = [held for held in self._held if held.kind is Kind.ALLOCATE and held.tasks[0].job is job]
-        self._held = [held for held in self._held if held not in own]
-        self.decide(own)
-
-    def unhold(self, task: Task) -> bool:
-        """Give up what was held for a single pipelined task; False if nothing was."""
-        for number, operation in enumerate(self._held):
-            if operation.kind is Kind.PIPELINE and operation.tasks == (task,):
-                del self._held[number]
-                statement = self.statement()
-                statement.operations.append(operation)
-                statement.rollback()
-                return True
-        return False
+    def touch(self, task: Task) -> None:
+        """The task's job is changed by this session."""
+        if task.job is not None:
+            self.touched.add(task.job.key)
 
     def restore(self) -> None:
-        """Undo what was not committed and leave the cluster as the API will see it, decisions applied.
-
-        Plugins are not told: their lives end here, and one of them may be the reason why a statement was left open.
-        """
-        for statement in reversed(self._statements):
-            self._undo(statement.operations)
-            statement.operations = []
-        self._undo(self._held)
-        self._held = []
-        for task in self._hidden:
-            self.cluster.hide(task, 1)
+        """The end: undo what was not decided, forget what was only for this session."""
+        self.journal.close()
         for task in self.tried:
             task.trial = None
         self.nodes.changes.trim()
         self.nodes.object_changes.trim()
 
     # Inside
-
-    def _undo(self, operations: Sequence[Operation]) -> None:
-        for operation in reversed(operations):
-            if operation.kind is Kind.EVICT:
-                for task in operation.tasks:
-                    self.cluster.hide(task, 1)
-                self.cluster.restate(operation.tasks, operation.before)
-            else:
-                self.cluster.vacate(operation.tasks)
-                for task in operation.tasks:
-                    task.evicted = False
-
-    def _bind(self, task: Task) -> Bind:
-        annotations: dict[str, str] = {}
-        for callback in self.hooks.callbacks("bind_annotations"):
-            annotations.update(callback(task))
-        claims = tuple(claim for callback in self.hooks.callbacks("bind_claims") for claim in callback(task))
-        task.trial = None
-        self._touch(task)
-        key = task.job.key if task.job else ""
-        self.decisions.binds[task.key] = task.node_name
-        self.decisions.bind_order.append((task.key, task.node_name))
-        return Bind(task.uid, task.namespace, task.name, task.node_name, key, annotations, claims)
-
-    def _touch(self, task: Task) -> None:
-        if task.job is not None:
-            self.touched.add(task.job.key)
 
     def _shuffle_nodes(self) -> None:
         """Equal scores are decided by this order: seeded, so that a cycle can be repeated."""
@@ -398,14 +347,8 @@ class Session:
         self._positions[self.rows] = np.arange(len(self.rows), dtype=np.intp)
 
 
-def _allowance(allocatable: Callable[[Queue, Task], bool]) -> Allowance:
+def _allowance(allocatable: Guarded) -> Allowance:
     """The bulk form of a plugin's `allocatable`: its own `allowance`, or one task at a time."""
-    plugin = owner(allocatable)
-    if overrides(plugin, "allowance"):
-        return plugin.allowance
+    if overrides(allocatable.plugin, "allowance"):
+        return Guarded(allocatable.plugin, HOOK["allowance"], allocatable.report, broken=allocatable.broken)
     return lambda queue, task, _wanted: 1 if allocatable(queue, task) else 0
-
-
-def _eviction(task: Task, cause: str) -> Eviction:
-    key = task.job.key if task.job else ""
-    return Eviction(task.uid, task.namespace, task.name, task.node_name, key, cause)

@@ -89,12 +89,12 @@ class Statement:
 
     def commit(self) -> None:
         """Hand over: allocated tasks are bound, evictions carried out. Promises end with the session."""
-        self.session.decide(self.operations)
+        self.session.journal.decide(self.operations)
         self.operations = []
 
     def keep(self) -> None:
         """Neither bind nor undo: the job is not complete, but nobody else shall take its room in this session."""
-        self.session.hold(self.operations)
+        self.session.journal.hold(self.operations)
         self.operations = []
 
     def merge(self, other: Statement) -> None:
