@@ -97,6 +97,8 @@ async def register(client: Client, node: NodeDescription) -> None:
     """Create the Node, or bring an existing one up to date, and report it Ready."""
     try:
         stored = await client.create(NODES.untyped, node_object(node, time.time()))
+        if (stored.get("status") or {}).get("conditions"):
+            return  # Kubernetes keeps the status a node is created with
     except AlreadyExists:
         stored = await client.get(NODES.untyped, node.name)
         labels = {keys.HOSTNAME: node.name, keys.OS: "linux", **node.labels}
