@@ -12,7 +12,8 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -36,7 +37,7 @@ class StartupError(Exception):
 
 
 def main(argv: list[str] | None = None) -> int:
-    options = _parse(argv)
+    options = parse_arguments(argv)
     logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         _run(options)
@@ -46,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _parse(argv: list[str] | None) -> argparse.Namespace:
+def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="volcano.local.apiserver", description="A small Kubernetes API server.")
     parser.add_argument("--data-dir", type=Path, required=True, help="database, certificates and socket live here")
     parser.add_argument("--port", type=int, default=0, help="0: the port used last time, else a free one")
@@ -76,6 +77,16 @@ def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
 
 async def _serve(options: argparse.Namespace) -> None:
     stop = _stop_signal()
+    async with serving(options):
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 50, 100)
+        await stop.wait()
+
+
+@asynccontextmanager
+async def serving(options: argparse.Namespace) -> AsyncIterator[ApiServer]:
+    """The server that `options` describe, listening and answering; drained and closed at the end."""
     data: Path = options.data_dir
     store = Store.open(str(data / "state.db"))
     hosts = _hosts(options)
@@ -98,13 +109,12 @@ async def _serve(options: argparse.Namespace) -> None:
     if options.kubeconfig:
         kubeconfig.write(options.kubeconfig, pki, address)
     log.info("serving on %s and %s", address, data / "api.sock")
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
-    await stop.wait()
-    api.stop_watches()
-    await asyncio.gather(server.close(), socket.close())
-    await api.close()
+    try:
+        yield api
+    finally:
+        api.stop_watches()
+        await asyncio.gather(server.close(), socket.close())
+        await api.close()
 
 
 async def _listen(options: argparse.Namespace, listen: Callable[..., Awaitable[Server]]) -> Server:
