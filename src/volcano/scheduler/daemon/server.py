@@ -25,6 +25,7 @@ from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.metrics import Metrics
 from volcano.scheduler.daemon.reload import Configuration
 from volcano.scheduler.daemon.statuses import StatusWriter
+from volcano.scheduler.daemon.usage import UsagePoller
 from volcano.scheduler.framework.decisions import Bind, Decisions, PodVerdict
 from volcano.scheduler.framework.messages import SCHEDULER_ERROR
 
@@ -67,6 +68,7 @@ class Scheduler:
             on_bind_failed=self._bind_failed,
             component=flags.component,
         )
+        self.usage = UsagePoller(client, self.feed, lambda: self.configuration.conf.metrics)
         self.elector = _elector(client, flags) if flags.leader_elect else None
         self.leading = self.elector is None
         self._client = client
@@ -82,6 +84,7 @@ class Scheduler:
             asyncio.create_task(self.outbox.run(), name="binds"),
             asyncio.create_task(self.statuses.run(), name="statuses"),
             asyncio.create_task(self.recorder.run(), name="events"),
+            asyncio.create_task(self.usage.run(), name="node load"),
         ]
         if self.elector is not None:
             work.append(asyncio.create_task(self.elector.run(self._lead), name="lease"))
