@@ -49,12 +49,10 @@ class GangEviction(Action):
         queues = session.queue_heap(session.queues[name] for name in jobs)
         while queues:
             queue = queues.pop()
-            if not jobs[queue.name] or not self.may_claim(session, queue):
-                continue
-            job = jobs[queue.name].pop()
-            with session.isolated(job):
-                self._claim(session, queue, job)
-            queues.push(queue)
+            while jobs[queue.name] and self.may_claim(session, queue):
+                job = jobs[queue.name].pop()
+                with session.isolated(job):
+                    self._claim(session, queue, job)
 
     @abstractmethod
     def may_claim(self, session: Session, queue: Queue) -> bool: ...
