@@ -46,11 +46,21 @@ def _budgets_and_evictions(record: Record) -> bool:
     return bool(record["objects"].get("poddisruptionbudgets")) and bool(record["expect"].get("jobEvictions"))
 
 
+def _tree_with_a_fault(record: Record) -> bool:
+    """A queue whose parent does not exist, or a job in a queue that has children."""
+    queues = {queue["metadata"]["name"]: queue["spec"].get("parent") for queue in record["objects"].get("queues") or ()}
+    parents = {parent for parent in queues.values() if parent}
+    lost = any(parent not in queues for parent in parents)
+    misplaced = any(group.get("queue") in parents for group in record["objects"].get("podgroups") or ())
+    return bool(parents) and (lost or misplaced)
+
+
 RULES: dict[str, Callable[[Record], bool]] = {
     "a node that refused one replica may take the next, once the domains have evened out": _like_pods_are_spread,
     "the affinity of pods placed in this cycle counts for those after them, though their nodes had none before": (
         _pods_with_terms_wait_beside_others
     ),
+    "one misplaced job or queue does not stop the queues that are in order": _tree_with_a_fault,
     "a disruption budget is spent once in a cycle, not anew for every claimant": _budgets_and_evictions,
 }
 
