@@ -8,7 +8,7 @@ import pytest
 
 from volcano.api import keys
 from volcano.api.meta import JsonObject
-from volcano.local.builtin import rollout
+from volcano.local.builtin import progress, rollout
 
 
 def template(image: str) -> JsonObject:
@@ -131,8 +131,8 @@ def test_surge_and_unavailability(strategy: JsonObject, replicas: int, limits: t
 
 
 def test_the_status_tells_rollout_status_when_it_is_over() -> None:
-    done = rollout.status(deployment("a"), [replica_set("a", 4)], "now")
-    underway = rollout.status(deployment("a"), [replica_set("a", 4, available=1)], "now")
+    done, _ = progress.status(deployment("a"), [replica_set("a", 4)], 0.0)
+    underway, _ = progress.status(deployment("a"), [replica_set("a", 4, available=1)], 0.0)
 
     assert (done["updatedReplicas"], done["availableReplicas"], done["unavailableReplicas"]) == (4, 4, 0)
     assert [c["reason"] for c in done["conditions"]] == ["MinimumReplicasAvailable", "NewReplicaSetAvailable"]
@@ -141,6 +141,19 @@ def test_the_status_tells_rollout_status_when_it_is_over() -> None:
 
 def test_conditions_keep_their_times_while_nothing_changes() -> None:
     wanted = deployment("a")
-    wanted["status"] = rollout.status(wanted, [replica_set("a", 4)], "then")
+    wanted["status"], _ = progress.status(wanted, [replica_set("a", 4)], 0.0)
 
-    assert rollout.status(wanted, [replica_set("a", 4)], "now") == wanted["status"]
+    assert progress.status(wanted, [replica_set("a", 4)], 99.0) == (wanted["status"], None)
+
+
+def test_a_rollout_that_stands_still_exceeds_its_deadline_and_one_that_moves_does_not() -> None:
+    wanted = deployment("a", progressDeadlineSeconds=60)
+    wanted["status"], _ = progress.status(wanted, [replica_set("a", 4, available=1)], 0.0)
+    _, again = progress.status(wanted, [replica_set("a", 4, available=1)], 20.0)
+    stuck, _ = progress.status(wanted, [replica_set("a", 4, available=1)], 60.0)
+    moving, _ = progress.status(wanted, [replica_set("a", 4, available=2)], 60.0)
+
+    assert again == 40.0
+    assert stuck["conditions"][1]["reason"] == "ProgressDeadlineExceeded"
+    assert moving["conditions"][1]["reason"] == "ReplicaSetUpdated"
+    assert moving["conditions"][1]["lastUpdateTime"] == "1970-01-01T00:01:00Z"

@@ -12,7 +12,7 @@ from volcano.api.meta import JsonObject
 from volcano.api.resources import DEPLOYMENTS, REPLICA_SETS
 from volcano.kube.errors import AlreadyExists, NotFound
 from volcano.kube.informer import Callbacks
-from volcano.local.builtin import rollout
+from volcano.local.builtin import progress, rollout
 from volcano.local.builtin.controller import Controller
 from volcano.local.builtin.world import BY_CONTROLLER
 
@@ -40,8 +40,7 @@ class DeploymentController(Controller):
             return None
         replica_sets = self.world.replica_sets.by_index(BY_CONTROLLER, deployment["metadata"]["uid"])
         await self._perform(deployment, rollout.plan(deployment, replica_sets))
-        await self._report(deployment, replica_sets)
-        return None
+        return await self._report(deployment, replica_sets)
 
     async def _perform(self, deployment: JsonObject, plan: rollout.RolloutPlan) -> None:
         namespace = deployment["metadata"]["namespace"]
@@ -62,12 +61,11 @@ class DeploymentController(Controller):
             body = _revision(plan.revision)
             await self.client.patch(DEPLOYMENTS.untyped, deployment["metadata"]["name"], body, namespace)
 
-    async def _report(self, deployment: JsonObject, replica_sets: list[JsonObject]) -> None:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        status = rollout.status(deployment, replica_sets, now)
+    async def _report(self, deployment: JsonObject, replica_sets: list[JsonObject]) -> float | None:
+        status, again = progress.status(deployment, replica_sets, time.time())
         stored = deployment.get("status") or {}
         if all(stored.get(name, 0) == value for name, value in status.items()):
-            return
+            return again
         metadata = deployment["metadata"]
         body = {"metadata": {"uid": metadata["uid"]}, "status": status}
         try:
@@ -75,7 +73,8 @@ class DeploymentController(Controller):
                 DEPLOYMENTS.untyped, metadata["name"], body, metadata["namespace"], subresource="status"
             )
         except NotFound:
-            return
+            return None
+        return again
 
 
 def _revision(revision: str) -> JsonObject:

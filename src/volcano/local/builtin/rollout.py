@@ -1,6 +1,6 @@
-"""How a deployment moves from its old replica sets to the one of its template, and what its status says. Pure.
+"""How a deployment moves from its old replica sets to the one of its template. Pure.
 
-Neighbours: `deployments` performs the plan; `scaling` does the same one level below.
+Neighbours: `deployments` performs the plan; `progress` says how far it is; `scaling` works one level below.
 """
 
 from __future__ import annotations
@@ -108,13 +108,13 @@ def revision_of(item: JsonObject) -> int:
 def _first_size(deployment: JsonObject, old: Sequence[JsonObject]) -> int:
     existing = sum(wanted(item) for item in old)
     if _is_recreate(deployment):
-        return 0 if existing or any(_count(item, "replicas") for item in old) else wanted(deployment)
+        return 0 if existing or any(count_of(item, "replicas") for item in old) else wanted(deployment)
     surge, _ = limits(deployment)
     return min(wanted(deployment), max(0, wanted(deployment) + surge - existing))
 
 
 def _recreate(deployment: JsonObject, new: JsonObject, old: Sequence[JsonObject], result: RolloutPlan) -> None:
-    if all(wanted(item) == 0 and _count(item, "replicas") == 0 for item in old):
+    if all(wanted(item) == 0 and count_of(item, "replicas") == 0 for item in old):
         _resize(result, new, wanted(deployment))
 
 
@@ -127,14 +127,14 @@ def _roll(deployment: JsonObject, new: JsonObject, old: Sequence[JsonObject], re
         room = replicas + surge - others - wanted(new)
         _resize(result, new, min(replicas, wanted(new) + max(0, room)))
     least = replicas - unavailable
-    new_unavailable = wanted(new) - _count(new, "availableReplicas")
+    new_unavailable = wanted(new) - count_of(new, "availableReplicas")
     removable = others + wanted(new) - least - max(0, new_unavailable)
     for item in sorted(old, key=revision_of):  # what never became available goes first and costs nothing
-        broken = wanted(item) - _count(item, "availableReplicas")
+        broken = wanted(item) - count_of(item, "availableReplicas")
         gone = min(wanted(item), max(0, removable), max(0, broken))
         removable -= gone
         result.sizes[item["metadata"]["name"]] = wanted(item) - gone
-    available = sum(_count(item, "availableReplicas") for item in (*old, new))
+    available = sum(count_of(item, "availableReplicas") for item in (*old, new))
     spare = max(0, available - least)
     for item in sorted(old, key=revision_of):
         name = item["metadata"]["name"]
@@ -172,7 +172,7 @@ def _resize(result: RolloutPlan, item: JsonObject, size: int) -> None:
 def _trim(deployment: JsonObject, old: Sequence[JsonObject], result: RolloutPlan) -> None:
     """Keep as many retired replica sets as `revisionHistoryLimit` says, for undo."""
     limit = deployment["spec"].get("revisionHistoryLimit")
-    retired = [item for item in old if wanted(item) == 0 and _count(item, "replicas") == 0]
+    retired = [item for item in old if wanted(item) == 0 and count_of(item, "replicas") == 0]
     retired.sort(key=revision_of)
     excess = len(retired) - (DEFAULT_HISTORY if limit is None else limit)
     result.delete = [item["metadata"]["name"] for item in retired[: max(0, excess)]]
@@ -208,56 +208,6 @@ def _replica_set(deployment: JsonObject, revision: str, size: int) -> JsonObject
     }
 
 
-def _count(item: JsonObject, name: str) -> int:
+def count_of(item: JsonObject, name: str) -> int:
+    """A number of a replica set's status."""
     return int((item.get("status") or {}).get(name) or 0)
-
-
-def status(deployment: JsonObject, replica_sets: Sequence[JsonObject], now: str) -> JsonObject:
-    """What the deployment shows of its replica sets; conditions keep their times until they change."""
-    new = current(deployment, replica_sets)
-    totals = {name: sum(_count(item, name) for item in replica_sets) for name in _TOTALS}
-    updated = _count(new, "replicas") if new is not None else 0
-    replicas = wanted(deployment)
-    complete = updated == replicas and totals["replicas"] == replicas and totals["availableReplicas"] >= replicas
-    _, unavailable = limits(deployment)
-    enough = totals["availableReplicas"] >= replicas - unavailable
-    return {
-        **totals,
-        "updatedReplicas": updated,
-        "unavailableReplicas": max(0, replicas - totals["availableReplicas"]),
-        "observedGeneration": deployment["metadata"].get("generation", 0),
-        "conditions": [
-            _condition(deployment, "Available", *(_ENOUGH if enough else _TOO_FEW), now),
-            _condition(deployment, "Progressing", *_progress(deployment, new, complete=complete), now),
-        ],
-    }
-
-
-_TOTALS = ("replicas", "readyReplicas", "availableReplicas")
-_ENOUGH = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
-_TOO_FEW = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-
-
-def _progress(deployment: JsonObject, new: JsonObject | None, *, complete: bool) -> tuple[str, str, str]:
-    if deployment["spec"].get("paused"):
-        return "Unknown", "DeploymentPaused", "Deployment is paused"
-    name = new["metadata"]["name"] if new is not None else deployment["metadata"]["name"]
-    if complete:
-        return "True", "NewReplicaSetAvailable", f'ReplicaSet "{name}" has successfully progressed.'
-    return "True", "ReplicaSetUpdated", f'ReplicaSet "{name}" is progressing.'
-
-
-def _condition(deployment: JsonObject, kind: str, truth: str, reason: str, message: str, now: str) -> JsonObject:
-    known: dict[str, JsonObject] = {c["type"]: c for c in (deployment.get("status") or {}).get("conditions") or []}
-    stored = known.get(kind)
-    if stored and all(stored.get(k) == v for k, v in (("status", truth), ("reason", reason), ("message", message))):
-        return stored
-    since = stored["lastTransitionTime"] if stored and stored["status"] == truth else now
-    return {
-        "type": kind,
-        "status": truth,
-        "reason": reason,
-        "message": message,
-        "lastUpdateTime": now,
-        "lastTransitionTime": since,
-    }
