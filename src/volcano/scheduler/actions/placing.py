@@ -43,10 +43,11 @@ class Placing:
 
     def run(self) -> None:
         while self.sheet.tasks:
-            run = self._next_run()
-            if not self._place_run(run):
+            before = self.statement.checkpoint()
+            if not self._place_run(self._next_run()):
                 return
-            if self.session.sub_job_ready(self.sheet.sub_job):
+            placed = self.statement.checkpoint() > before
+            if placed and self.session.sub_job_ready(self.sheet.sub_job):
                 return
 
     def give_up(self, checkpoint: int) -> None:
