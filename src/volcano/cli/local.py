@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ def root_flag(command: Any) -> Any:
 @local.command()
 @root_flag
 @click.option("-d", "--detach", is_flag=True, help="Return when it is ready and leave it running.")
+@click.option("--in-process", is_flag=True, help="Run it in one process instead of one for each daemon.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -41,9 +43,9 @@ def root_flag(command: Any) -> Any:
     "--node-cpus", type=click.FloatRange(0.0), default=8.0, show_default=True, help="CPUs of each simulated node."
 )
 @click.option("--node-memory", default="32Gi", show_default=True, help="Memory of each simulated node.")
-def up(root: Path | None, detach: bool, **size: Any) -> None:
+def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
     """Start the cluster; it stops with Ctrl-C, or with `vcctl local down` when detached."""
-    from volcano.local.cluster import LocalError, Options, prepare, run
+    from volcano.local.cluster import LocalError, Options, prepare
     from volcano.local.layout import Layout
 
     layout = Layout(root or local_root())
@@ -56,6 +58,16 @@ def up(root: Path | None, detach: bool, **size: Any) -> None:
         simulated_memory=size["node_memory"],
     )
 
+    def run(ready: Callable[[], None]) -> None:
+        if in_process:
+            from volcano.local import inprocess
+
+            inprocess.run(layout, options, ready)
+        else:
+            from volcano.local import cluster
+
+            cluster.run(layout, options, ready)
+
     def announce() -> None:
         click.echo("The cluster is ready. In another shell:" if not detach else "The cluster is ready.")
         click.echo(f"export KUBECONFIG={layout.kubeconfig}")
@@ -63,15 +75,15 @@ def up(root: Path | None, detach: bool, **size: Any) -> None:
     try:
         if detach:
             prepare(layout)
-            _detached(layout.logs / "supervisor.log", lambda ready: run(layout, options, ready))
+            _detached(layout.logs / "supervisor.log", run)
             announce()
         else:
-            run(layout, options, announce)
+            run(announce)
     except LocalError as error:
         raise fail(str(error)) from error
 
 
-def _detached(log: Path, start: Any) -> None:
+def _detached(log: Path, start: Callable[[Callable[[], None]], None]) -> None:
     """Run `start(ready)` in a process of its own session; return once it called `ready`, or tell its error."""
     reader, writer = os.pipe()
     sys.stdout.flush()

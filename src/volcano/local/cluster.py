@@ -1,6 +1,6 @@
 """Bring-up of local mode: which daemons run, in which order, and when the cluster is ready.
 
-`supervisor.py` keeps them running; `vcctl local` is the hand on it.
+`supervisor.py` keeps them running, `inprocess.py` runs them in one process; `vcctl local` is the hand on both.
 """
 
 from __future__ import annotations
@@ -100,10 +100,7 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
 
     Raises LocalError when it cannot start.
     """
-    prepare(layout)
-    with _only_one(layout):
-        if not layout.scheduler_conf.exists():
-            layout.scheduler_conf.write_text(DEFAULT_SCHEDULER_CONF)
+    with claimed(layout):
         for module in _PRELOADED:
             importlib.import_module(module)
         import gc
@@ -121,6 +118,18 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
             raise
         ready()
         supervisor.watch(lambda name, status: _log(f"{name} ended with status {status}: restarting it"))
+
+
+@contextmanager
+def claimed(layout: Layout) -> Iterator[None]:
+    """The cluster's folder, complete and ours alone while the context lasts. Raises LocalError."""
+    prepare(layout)
+    with _only_one(layout):
+        for stale in layout.run.glob("*.pid"):
+            stale.unlink()
+        if not layout.scheduler_conf.exists():
+            layout.scheduler_conf.write_text(DEFAULT_SCHEDULER_CONF)
+        yield
 
 
 def prepare(layout: Layout) -> None:
