@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from volcano.http.message import Response
 from volcano.local.apiserver import bootstrap, status
 from volcano.local.apiserver.access import Authorizer, Question
 from volcano.local.apiserver.admission import Admission
@@ -40,10 +41,12 @@ from volcano.local.apiserver.tokens import ServiceAccountTokens
 from volcano.local.apiserver.writes import Writes
 
 if TYPE_CHECKING:
-    from volcano.http.message import Request, Response
+    from volcano.http.message import Request
     from volcano.local.apiserver.certificates import Pki
 
 JsonObject = dict[str, Any]
+
+_ON_COLLECTIONS = frozenset({"create", "deletecollection", "list", "watch"})
 
 log = logging.getLogger("volcano.apiserver")
 
@@ -153,16 +156,16 @@ class ApiServer:
 
     async def _on_collection(self, call: Call, verb: str) -> Response:
         resource, request = call.resource, call.request
-        if verb not in resource.verbs:
+        if verb not in _ON_COLLECTIONS or verb not in resource.verbs:
             raise status.method_not_allowed()
         if verb == "watch":
             return await self._reads.watch(resource, call.namespace, request)
         if verb == "list":
             return await self._reads.list(resource, call.namespace, request)
+        if resource.namespaced and call.namespace is None:
+            raise status.method_not_allowed()
         if verb == "deletecollection":
             return await self._deletes.delete_collection(call)
-        if resource.namespaced and call.namespace is None:
-            raise status.bad_request(f"{resource.plural} are namespaced: POST to .../namespaces/NAME/{resource.plural}")
         if resource.stored:
             return await self._writes.create(call)
         if resource.plural == "bindings":
@@ -201,9 +204,11 @@ class ApiServer:
         if request.path == "/metrics":
             return self._monitor.metrics()
         answer = self._publisher.answer(request)
-        if answer is None:
+        if answer is not None:
+            return answer
+        if request.path.startswith("/api/"):
             raise status.no_such_path()
-        return answer
+        return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
 
     def _check_host(self, request: Request) -> None:
         """Browsers that were lured here by a name of someone else's are sent away."""
@@ -219,5 +224,5 @@ class ApiServer:
 def _failure(error: PatchError, warnings: dict[str, str] | None = None) -> Response:
     headers = dict(warnings or {})
     if error.status == 429:
-        headers["retry-after"] = str(getattr(error, "details", {}).get("retryAfterSeconds", 1))
+        headers["retry-after"] = str((getattr(error, "details", None) or {}).get("retryAfterSeconds", 1))
     return respond(error.status, msgspec.json.encode(status.status_document(error)), headers)

@@ -47,6 +47,8 @@ def read_json(body: bytes) -> Any:
     try:
         return _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if "UTF-8" in str(error):  # as Kubernetes does: what is no text is replaced
+            return read_json(body.decode(errors="replace").encode())
         raise status.bad_request(f"the request body is not valid JSON: {error}") from None
 
 
@@ -56,15 +58,17 @@ def read_yaml(body: bytes) -> Any:
             return _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             pass
-    import yaml
+    from volcano.kube.manifests import ManifestError, yaml_documents
 
     try:
-        return yaml.load(body, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-    except yaml.YAMLError as error:
+        return next((document for _, document in yaml_documents(body.decode(errors="replace"), "body")), None)
+    except ManifestError as error:
         raise status.bad_request(f"the request body is not valid YAML: {error}") from None
 
 
 def _checked(document: Any) -> JsonObject:
+    if document is None:
+        document = {}
     if not isinstance(document, dict):
         raise status.bad_request(f"the request body is not an object but {_json_type(document)}")
     for field in ("metadata", "spec", "status"):

@@ -57,7 +57,7 @@ class Call:
         for key, value in self.request.query:
             if key == "dryRun":
                 if value != "All":
-                    raise _invalid_option("dryRun", value, "All")
+                    raise _invalid_option(self, "dryRun", value, ("All",))
                 self.dry_run = True
             elif key == "fieldManager":
                 if len(value) > 128 or not value.isprintable():
@@ -67,7 +67,7 @@ class Call:
                 self.field_manager = value
             elif key == "fieldValidation" and value:
                 if value not in ("Ignore", "Warn", "Strict"):
-                    raise _invalid_option("fieldValidation", value, "Ignore, Warn, Strict")
+                    raise _invalid_option(self, "fieldValidation", value, ("", "Ignore", "Strict", "Warn"))
                 self.field_validation = value
 
     def warning_headers(self) -> dict[str, str] | None:
@@ -85,7 +85,10 @@ class Call:
         return self.request.headers.get("user-agent", "unknown").partition("/")[0][:128] or "unknown"
 
 
-def _invalid_option(name: str, value: str, allowed: str) -> status.StatusError:
-    text = f'Unsupported value: "{value}": supported values: "{allowed}"'
-    cause = status.cause(name, text, "FieldValueNotSupported")
-    return status.StatusError(422, "Invalid", f' "" is invalid: {name}: {text}', [cause])
+_OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
+
+
+def _invalid_option(call: Call, name: str, value: str, allowed: tuple[str, ...]) -> status.StatusError:
+    choices = ", ".join(f'"{choice}"' for choice in allowed)
+    cause = status.cause(name, f'Unsupported value: "{value}": supported values: {choices}', "FieldValueNotSupported")
+    return status.invalid_option(_OPTIONS.get(call.request.method, "ListOptions"), cause)

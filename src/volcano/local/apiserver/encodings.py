@@ -60,9 +60,11 @@ class JsonEncoding:
     def listing(self, entries: Sequence[Entry], metadata: JsonObject) -> bytes:
         resource = self._resource
         head = f'{{"kind":"{resource.list_kind}","apiVersion":"{resource.api_version}","metadata":'
-        return b"".join(
-            (head.encode(), _encode(metadata), b',"items":[', b",".join([entry.body for entry in entries]), b"]}\n")
-        )
+        bodies = [entry.body for entry in entries]
+        if not resource.custom:  # items of built-in kinds are known by their list
+            name = f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
+            bodies = [b"{" + body.removeprefix(name) if body.startswith(name) else body for body in bodies]
+        return b"".join((head.encode(), _encode(metadata), b',"items":[', b",".join(bodies), b"]}\n"))
 
     def line(self, kind: str, entry: Entry) -> bytes:
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), entry.body)
@@ -199,7 +201,7 @@ def _acceptable(accept: str) -> tuple[tuple[str, str, str], ...]:
 
 
 def _bookmark(document: JsonObject, revision: int, *, initial_end: bool) -> bytes:
-    metadata: JsonObject = {"resourceVersion": str(revision), "creationTimestamp": None}
+    metadata: JsonObject = {"resourceVersion": str(revision)}
     if initial_end:
         metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
     return _encode({"type": "BOOKMARK", "object": document | {"metadata": metadata}}) + b"\n"

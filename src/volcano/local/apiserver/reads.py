@@ -69,7 +69,7 @@ class Reads:
             selection,
             encoding,
             timeout_seconds=_timeout(request),
-            bookmarks=request.param("allowWatchBookmarks") in _TRUE or want.initial_end,
+            bookmarks=request.param("allowWatchBookmarks") in _TRUE,
         )
         self._start(stream, resource, selection, encoding, want)
         return Response(200, {"content-type": encoding.content_type, "cache-control": "no-cache, private"}, stream)
@@ -200,9 +200,7 @@ class _WatchStart(msgspec.Struct, frozen=True):
                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
             )
         wanted = initial in _TRUE
-        if wanted and request.param("allowWatchBookmarks") not in _TRUE:
-            raise _forbidden_option("allowWatchBookmarks", "sendInitialEvents requires allowWatchBookmarks=true")
-        return cls(revision, wanted, wanted)
+        return cls(revision, wanted, wanted and request.param("allowWatchBookmarks") in _TRUE)
 
 
 def respond(code: int, body: bytes, headers: dict[str, str] | None = None) -> Response:
@@ -212,17 +210,16 @@ def respond(code: int, body: bytes, headers: dict[str, str] | None = None) -> Re
 
 
 def _forbidden_option(field: str, why: str) -> status.StatusError:
-    cause = status.cause(field, f"Forbidden: {why}", "FieldValueForbidden")
-    return status.StatusError(
-        422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {field}: Forbidden: {why}', [cause]
-    )
+    return status.invalid_option("ListOptions", status.cause(field, f"Forbidden: {why}", "FieldValueForbidden"))
 
 
 def _check_match(revision: int | None, match: str, continued: bool) -> None:
     if not match:
         return
     if match not in ("Exact", "NotOlderThan"):
-        raise _forbidden_option("resourceVersionMatch", f'"{match}" is not one of Exact, NotOlderThan')
+        text = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
+        cause = status.cause("resourceVersionMatch", text, "FieldValueNotSupported")
+        raise status.invalid_option("ListOptions", cause)
     if continued:
         raise _forbidden_option("resourceVersionMatch", "resourceVersionMatch is forbidden with continue")
     if revision is None:
@@ -243,7 +240,7 @@ def _integer(request: Request, name: str) -> int:
     try:
         return min(max(int(text), 0), _MOST)
     except ValueError:
-        raise status.bad_request(f'query parameter {name}: "{text}" is not an integer') from None
+        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
 
 
 def _revision(request: Request) -> int | None:
@@ -251,7 +248,8 @@ def _revision(request: Request) -> int | None:
     if not text:
         return None
     if not text.isdecimal():
-        raise status.bad_request(f'Invalid value: "{text}": resourceVersion must be an unsigned integer')
+        why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise status.bad_request(f'resourceVersion: Invalid value: "{text}": {why}')
     return int(text)
 
 
@@ -272,4 +270,4 @@ def _read_token(token: str) -> tuple[int, str]:
             return int(document["rv"]), str(document["start"])
     except (ValueError, KeyError, TypeError, binascii.Error, msgspec.DecodeError):
         pass
-    raise status.bad_request(f"continue key is not valid: {token[:80]!r}: start a new list without it")
+    raise status.bad_request(f"invalid continue token: continue key is not valid: {token[:80]!r}: start a new list")

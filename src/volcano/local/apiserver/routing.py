@@ -51,9 +51,11 @@ def verb_of(request: Request, target: Target) -> str:
     """The Kubernetes verb of a request, as discovery, authorization and metrics name it."""
     method = request.method
     if method in ("GET", "HEAD"):
-        if target.watch or (request.query and request.param("watch") in ("true", "1")):
+        if target.watch:
             return "watch"
-        return "get" if target.name else "list"
+        if target.name:
+            return "get"
+        return "watch" if request.query and request.param("watch") in ("true", "1") else "list"
     if method == "DELETE" and not target.name:
         return "deletecollection"
     return _VERBS.get(method, method.lower())

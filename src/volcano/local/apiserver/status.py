@@ -23,15 +23,14 @@ class StatusError(PatchError):
         self, status: int, reason: str, message: str, causes: Sequence[Cause] = (), details: JsonObject | None = None
     ) -> None:
         super().__init__(status, reason, message, causes)
-        self.details = details or {}
+        self.details = details
         self.metadata: JsonObject = {}
 
 
 def status_document(error: PatchError) -> JsonObject:
     """The Status that tells a client about `error`."""
-    details: JsonObject = dict(getattr(error, "details", None) or {})
-    if error.causes:
-        details["causes"] = error.causes
+    given: JsonObject | None = getattr(error, "details", None)
+    details = dict(given or {}) | ({"causes": error.causes} if error.causes else {})
     document: JsonObject = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -41,7 +40,7 @@ def status_document(error: PatchError) -> JsonObject:
         "reason": error.reason,
         "code": error.status,
     }
-    if details:
+    if details or given is not None:
         document["details"] = details
     return document
 
@@ -61,7 +60,7 @@ def not_found(resource: ResourceInfo, name: str) -> StatusError:
 
 
 def no_such_path() -> StatusError:
-    return StatusError(404, "NotFound", "the server could not find the requested resource")
+    return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 _INTO_PODS = frozenset({"exec", "attach", "portforward", "proxy", "ephemeralcontainers", "resize"})
@@ -87,9 +86,12 @@ def already_exists(resource: ResourceInfo, name: str) -> StatusError:
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-def conflict(resource: ResourceInfo, name: str, why: str = MODIFIED) -> StatusError:
-    message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
-    return StatusError(409, "Conflict", message, details=_details(resource, name))
+def conflict(resource: ResourceInfo, name: str, why: str = MODIFIED, *, kind: str = "") -> StatusError:
+    """`kind` names what was in conflict where it is not the resource itself."""
+    qualified = (f"{kind}.{resource.group}" if resource.group else kind) if kind else resource.qualified
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    details = _details(resource, name) | ({"kind": kind} if kind else {})
+    return StatusError(409, "Conflict", message, details=details)
 
 
 def forbidden(resource: ResourceInfo, name: str, why: str, causes: Sequence[Cause] = ()) -> StatusError:
@@ -99,11 +101,23 @@ def forbidden(resource: ResourceInfo, name: str, why: str, causes: Sequence[Caus
 
 def invalid(resource: ResourceInfo, name: str, causes: Sequence[Cause]) -> StatusError:
     """422 with one cause per field; each cause's message is `<what is wrong>` without the field."""
+    return invalid_kind(resource.kind, resource.group, name, causes)
+
+
+def invalid_kind(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    """As `invalid`, for kinds that are not stored."""
     texts = [f"{cause['field']}: {cause['message']}" if cause.get("field") else cause["message"] for cause in causes]
     listing = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    message = f'{resource.kind_qualified} "{name}" is invalid: {listing}'
-    details = {"name": name, "group": resource.group, "kind": resource.kind}
+    qualified = f"{kind}.{group}" if group else kind
+    message = f'{qualified} "{name}" is invalid: {listing}'
+    details = {"name": name, "group": group, "kind": kind}
     return StatusError(422, "Invalid", message, causes, {key: value for key, value in details.items() if value})
+
+
+def invalid_option(kind: str, cause: Cause) -> StatusError:
+    """422 about the options of a request, which are a kind of their own."""
+    message = f'{kind}.meta.k8s.io "" is invalid: {cause["field"]}: {cause["message"]}'
+    return StatusError(422, "Invalid", message, [cause], {"group": "meta.k8s.io", "kind": kind})
 
 
 def cause(field: str, message: str, reason: str = "FieldValueInvalid") -> Cause:
@@ -133,16 +147,14 @@ def from_the_future(revision: int, current: int) -> StatusError:
 
 
 def method_not_allowed() -> StatusError:
-    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, details={})
 
 
 def unsupported_media_type(found: str, accepted: Sequence[str]) -> StatusError:
-    return StatusError(
-        415,
-        "UnsupportedMediaType",
-        f"the body of the request was in an unknown format ({found or 'no Content-Type'}) - "
-        f"accepted media types include: {', '.join(accepted)}",
-    )
+    kinds = ", ".join(accepted)
+    message = f"the body of the request was in an unknown format - accepted media types include: {kinds}"
+    return StatusError(415, "UnsupportedMediaType", message if found else f"{message} (there is no Content-Type)")
 
 
 def _details(resource: ResourceInfo, name: str) -> JsonObject:

@@ -88,6 +88,13 @@ class Event:
         self.time = when
         self.lines: dict[Any, bytes] | None = None  # shared by watchers while the event is told around
 
+    def before(self) -> Entry:
+        """The state before the change, at the revision of the change."""
+        old = self.previous or self.entry
+        document = old.document()
+        document["metadata"]["resourceVersion"] = str(self.revision)
+        return Entry(old.row, old.key, self.revision, _encode(document), old.uid, old.labels)
+
 
 class Listener(Protocol):
     """Whoever wants the events of a collection as they become visible."""
@@ -235,7 +242,7 @@ class Store:
         revision = self.revision + 1
         metadata = document["metadata"]
         metadata["resourceVersion"] = str(revision)
-        body = _encode(document)
+        body = _encode(_named_first(document))
         row = previous.row if previous else self._take_row()
         entry = Entry(row, key, revision, body, metadata.get("uid", ""), metadata.get("labels") or None)
         collection.entries[key] = entry
@@ -388,6 +395,13 @@ class _Head(msgspec.Struct):
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def _named_first(document: JsonObject) -> JsonObject:
+    """`document` beginning with its kind and apiVersion, where lists can cut them off."""
+    if "kind" not in document or next(iter(document)) == "kind":
+        return document
+    return {"kind": document["kind"], "apiVersion": document.get("apiVersion"), **document}
 
 
 def _publish(events: list[tuple[Collection, Event]]) -> None:

@@ -64,7 +64,8 @@ class WatchStream:
             kind = self._kind(event)
             if kind is None:
                 continue
-            line = _shared_line(event, encoding, kind)
+            left = kind == "DELETED" != event.kind
+            line = _shared_line(event, encoding, "LEFT" if left else kind)
             self._buffer.append(line)
             self._buffered_bytes += len(line)
         if self._buffered_bytes > BUFFER_BYTES or len(self._buffer) > BUFFER_EVENTS:
@@ -149,7 +150,11 @@ def _shared_line(event: Event, encoding: Encoding, kind: str) -> bytes:
     shared = (encoding.key, kind)
     line = lines.get(shared)
     if line is None:
-        line = lines[shared] = encoding.line(kind, event.entry)
+        if kind == "LEFT":  # leaving a selection shows what was selected
+            line = encoding.line("DELETED", event.before())
+        else:
+            line = encoding.line(kind, event.entry)
+        lines[shared] = line
     return line
 
 
