@@ -39,18 +39,27 @@ def shown(value: Any) -> str:
 
 
 def differences(sequence: str, real: Sequence[Record], ours: Sequence[Record]) -> list[Difference]:
-    """What differs, step by step; after an answer of another status, the details of that step are left out."""
-    found = []
+    """What differs, step by step. Of another status, only the message is told; what stays different is told once."""
+    found: list[Difference] = []
+    told: set[tuple[str, str, str]] = set()
     for step, (one, other) in enumerate(zip(real, ours, strict=False), 1):
         places = list(_places("", one, other))
-        status = [place for place in places if place[0] == "status"]
-        if status:
-            message = [place for place in places if place[0] in ("body.message", "body")]
-            places = status + message
-        found += [Difference(sequence, step, one["request"], *place) for place in places]
+        if decisive := [place for place in places if place[0] in ("status", "body.kind")]:
+            places = decisive + [place for place in places if place[0] in ("body.message", "body")]
+        found += [Difference(sequence, step, one["request"], *place) for place in places if _is_news(place, told)]
     if len(real) != len(ours):
         found.append(Difference(sequence, min(len(real), len(ours)), "the end", "steps", len(real), len(ours)))
     return found
+
+
+def _is_news(place: tuple[str, Any, Any], told: set[tuple[str, str, str]]) -> bool:
+    path, real, ours = place
+    key = (path, shown(real), shown(ours))
+    if path.startswith(("body.metadata", "body.spec", "body.status.")):
+        if key in told:
+            return False
+        told.add(key)
+    return True
 
 
 def _places(path: str, real: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]:

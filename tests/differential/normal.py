@@ -15,11 +15,12 @@ _LIST_FIELDS = {"continue", "resourceVersion", "remainingItemCount", "selfLink"}
 
 
 class Names:
-    """The names of one conversation."""
+    """The names of one conversation: "uid of a", "version 2 of a"; a later object of the same name is "a again"."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
-        self._given: dict[str, str] = {}
+        self._uids: dict[str, str] = {}
+        self._versions: dict[tuple[str, str], str] = {}
 
     def normal(self, value: Any, key: str = "") -> Any:
         """`value` without what a server made up."""
@@ -37,7 +38,7 @@ class Names:
 
     def text(self, text: str) -> str:
         text = text.replace(self._namespace, "{ns}")
-        text = _UID.sub(lambda found: self._name("uid", found[0]), text)
+        text = _UID.sub(lambda found: self._uids.get(found[0], found[0]), text)
         return _ADDRESS.sub("address", _TIME.sub("time", text))
 
     def _document(self, document: Document, key: str) -> Document:
@@ -46,10 +47,12 @@ class Names:
                 name: value if name == "remainingItemCount" else "some" if value else value
                 for name, value in document.items()
             }
+        if key == "metadata":
+            self._meet(document)
         normal = {name: self.normal(value, name) for name, value in document.items()}
         if key == "metadata":
             if version := document.get("resourceVersion"):
-                normal["resourceVersion"] = self._name("version", version)
+                normal["resourceVersion"] = self._version(document, version)
             if base := document.get("generateName"):
                 normal["name"] = f"{base}*"
             if "managedFields" in document:
@@ -62,9 +65,21 @@ class Names:
         cells = ["age" if isinstance(cell, str) and _AGE.fullmatch(cell) else cell for cell in row["cells"]]
         return {**row, "cells": cells}
 
-    def _name(self, sort: str, value: str) -> str:
-        known = f"{sort} {value}"
-        if known not in self._given:
-            number = sum(name.startswith(sort) for name in self._given.values()) + 1
-            self._given[known] = f"{sort}-{number}"
-        return self._given[known]
+    def _meet(self, metadata: Document) -> None:
+        uid, name = metadata.get("uid"), metadata.get("generateName") or metadata.get("name", "")
+        if not isinstance(uid, str) or uid in self._uids:
+            return
+        title = f"uid of {self.text(str(name))}"
+        while title in self._uids.values():
+            title += " again"
+        self._uids[uid] = title
+
+    def _version(self, metadata: Document, version: str) -> str:
+        """Which version of its object this is, counted from the first one seen."""
+        owner = str(metadata.get("uid") or metadata.get("name"))
+        if (owner, version) not in self._versions:
+            number = 1 + sum(known == owner for known, _ in self._versions)
+            self._versions[owner, version] = (
+                f"version {number} of {self._uids.get(owner, owner).removeprefix('uid of ')}"
+            )
+        return self._versions[owner, version]

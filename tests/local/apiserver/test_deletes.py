@@ -27,7 +27,8 @@ async def test_a_running_pod_gets_time_to_end() -> None:
 
         assert first["metadata.deletionTimestamp"] is not None
         assert [item["metadata.deletionGracePeriodSeconds"] for item in (first, longer, shorter)] == [30, 30, 5]
-        assert last["status"] == "Success"
+        assert (last["kind"], last["metadata.deletionGracePeriodSeconds"]) == ("Pod", 0)
+        assert (await call.get(f"{PODS}/a")).status == 404
 
 
 async def test_a_pod_without_node_or_at_its_end_goes_at_once() -> None:
@@ -37,7 +38,8 @@ async def test_a_pod_without_node_or_at_its_end_goes_at_once() -> None:
         await call.patch(f"{PODS}/b/status", {"status": {"phase": "Succeeded"}})
 
         for name in ("a", "b"):
-            assert (await call.delete(f"{PODS}/{name}"))["status"] == "Success"
+            assert (await call.delete(f"{PODS}/{name}"))["kind"] == "Pod"
+            assert (await call.get(f"{PODS}/{name}")).status == 404
 
 
 async def test_finalizers_hold_an_object_until_the_last_is_removed() -> None:
@@ -74,7 +76,19 @@ async def test_preconditions_guard_a_deletion() -> None:
         right = await call.delete(f"{CONFIGMAPS}/a", {"preconditions": {"uid": made["metadata"]["uid"]}})
 
         assert (other.status, stale.status, right.status) == (409, 409, 200)
-        assert "Precondition failed: UID in precondition: other" in other.message
+        assert "the UID in the precondition (other) does not match the UID in record" in other.message
+
+
+async def test_the_options_of_a_deletion_are_in_its_body_or_else_in_its_query() -> None:
+    async with api() as call:
+        await call.made(CONFIGMAPS, configmap("a"))
+        tried = await call.delete(f"{CONFIGMAPS}/a", dryRun="All")
+        both = await call.delete(f"{CONFIGMAPS}/a", {"propagationPolicy": "Orphan", "orphanDependents": True})
+        part = await call.delete(f"{CONFIGMAPS}/a", {"dryRun": ["Some"]})
+        done = await call.delete(f"{CONFIGMAPS}/a", {"gracePeriodSeconds": 0}, dryRun="All")
+
+        assert (tried.status, both.status, part.status, done.status) == (200, 422, 422, 200)
+        assert (await call.get(f"{CONFIGMAPS}/a")).status == 404
 
 
 async def test_a_collection_is_deleted_by_selector() -> None:

@@ -27,9 +27,13 @@ class PodDefaults:
 
     def mutate(self, attributes: Attributes) -> None:
         call = attributes.call
-        if attributes.operation != "CREATE" or call.resource.qualified != "pods":
+        if call.resource.qualified != "pods" or call.subresource:
             return
         spec = attributes.document.setdefault("spec", {})
+        if attributes.operation == "UPDATE":
+            _set_tolerations(spec)
+        if attributes.operation != "CREATE":
+            return
         self._set_priority(call, spec)
         self._set_account(call, spec)
         _set_tolerations(spec)

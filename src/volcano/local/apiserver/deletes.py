@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from volcano.local.apiserver import bodies, status
 from volcano.local.apiserver.admission import Attributes
+from volcano.local.apiserver.encodings import choose
 from volcano.local.apiserver.reads import respond
 from volcano.local.apiserver.selection import Selection
 from volcano.local.apiserver.store import Stale
@@ -21,7 +23,18 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]
 
-_PROPAGATION = {"Orphan": "orphan", "Foreground": "foregroundDeletion", "Background": None}
+_PROPAGATION = {"Foreground": "foregroundDeletion", "Background": None, "Orphan": "orphan"}
+
+# Kinds whose deletion is answered with the object; that of others with a Status.
+_ANSWERED_WITH_OBJECT = frozenset(
+    {
+        *("namespaces", "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates"),
+        *("resourcequotas", "serviceaccounts", "services"),
+        *(f"{kind}.storage.k8s.io" for kind in ("csidrivers", "csinodes", "storageclasses", "volumeattachments")),
+        *(f"{kind}.resource.k8s.io" for kind in ("deviceclasses", "resourceclaims", "resourceclaimtemplates")),
+        "resourceslices.resource.k8s.io",
+    }
+)
 
 
 class Preconditions(msgspec.Struct, rename="camel"):
@@ -40,29 +53,50 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
 
     @classmethod
     def of(cls, call: Call, body: JsonObject | None = None) -> DeleteOptions:
-        """The options in `body` (default: the request's), completed by those in the query."""
+        """The options in `body` (default: the request's). Only without a body does the query count."""
         given: JsonObject = dict(bodies.read_optional(call.request) if body is None else body)
-        for name in ("gracePeriodSeconds", "propagationPolicy", "orphanDependents"):
-            value = call.request.param(name)
-            if value is not None:
-                given.setdefault(name, value)
+        if body is None and not call.request.body:
+            for name in ("gracePeriodSeconds", "propagationPolicy", "orphanDependents"):
+                value = call.request.param(name)
+                if value is not None:
+                    given[name] = value
+        if call.dry_run and not (body is None and call.request.body):
+            given["dryRun"] = ["All"]
         try:
             options = msgspec.convert(given, cls, strict=False)
         except msgspec.ValidationError as error:
             raise status.bad_request(f"DeleteOptions cannot be read: {error}") from None
+        options._check()
         if options.propagation_policy is None and options.orphan_dependents is not None:
             options.propagation_policy = "Orphan" if options.orphan_dependents else "Background"
-        if options.propagation_policy not in (None, *_PROPAGATION):
-            raise _unknown_policy(str(options.propagation_policy))
         return options
 
+    def _check(self) -> None:
+        policy = self.propagation_policy
+        if policy is not None and self.orphan_dependents is not None:
+            both = f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both set'
+            raise _invalid("propagationPolicy", both, "FieldValueInvalid")
+        if policy not in (None, *_PROPAGATION):
+            choice = ", ".join(f'"{name}"' for name in (*_PROPAGATION, "nil"))
+            text = f'Unsupported value: "{policy}": supported values: {choice}'
+            raise _invalid("propagationPolicy", text, "FieldValueNotSupported")
+        if self.dry_run and self.dry_run != ["All"]:
+            text = f'Unsupported value: {msgspec.json.encode(self.dry_run).decode()}: supported values: "All"'
+            raise _invalid("dryRun", text, "FieldValueNotSupported")
 
-def _unknown_policy(policy: str) -> status.StatusError:
-    text = f'Unsupported value: "{policy}": supported values: "Orphan", "Background", "Foreground"'
-    message = f'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: {text}'
-    return status.StatusError(
-        422, "Invalid", message, [status.cause("propagationPolicy", text, "FieldValueNotSupported")]
-    )
+
+def _invalid(field: str, text: str, reason: str) -> status.StatusError:
+    message = f'DeleteOptions.meta.k8s.io "" is invalid: {field}: {text}'
+    details = {"group": "meta.k8s.io", "kind": "DeleteOptions"}
+    return status.StatusError(422, "Invalid", message, [status.cause(field, text, reason)], details)
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The last state of an object that was deleted; it is `gone` unless something still holds it."""
+
+    body: bytes
+    gone: bool
 
 
 class Deletes:
@@ -77,15 +111,18 @@ class Deletes:
         call.read_options()
         options = DeleteOptions.of(call)
         entry = self._writes.existing(call)
-        kept = await self.delete_entry(call, entry, options)
-        body = kept if kept is not None else status.success(call.resource, call.name, entry.uid)
-        return respond(200, body)
+        last = await self.delete_entry(call, entry, options)
+        if last.gone and call.resource.qualified not in _ANSWERED_WITH_OBJECT:
+            return respond(200, status.success(call.resource, call.name, entry.uid))
+        return respond(200, choose(call.resource, call.request.headers.get("accept", "")).single(last.body))
 
     async def delete_collection(self, call: Call) -> Response:
         call.read_options()
         options = DeleteOptions.of(call)
         resource = call.resource
+        encoding = choose(resource, call.request.headers.get("accept", ""))
         selection = Selection(resource, call.namespace, call.request)
+        revision = self._store.durable
         chosen = [entry for entry in self._store.scan(resource.storage, selection.prefix) if selection(entry)]
         for entry in chosen:
             namespace, _, call.name = entry.key.rpartition("/")
@@ -94,18 +131,17 @@ class Deletes:
             if current is not None:
                 await self.delete_entry(call, current, options, wait=False)
         await self._store.settled()
-        return respond(200, status.success(resource))
+        return respond(200, encoding.listing(chosen, {"resourceVersion": str(revision)}))
 
-    async def delete_entry(
-        self, call: Call, entry: Entry, options: DeleteOptions, *, wait: bool = True
-    ) -> bytes | None:
-        """Delete one object. Returns its bytes if it has to stay for a while, None if it is gone."""
+    async def delete_entry(self, call: Call, entry: Entry, options: DeleteOptions, *, wait: bool = True) -> Last:
+        """Delete one object, or mark it where something still holds it."""
         _check_preconditions(call, entry, options)
         document = entry.document()
         await self._admission.validate(Attributes(call, "DELETE", document, document))
+        strategy = self._writes.strategy(call.resource)
         final = self._marked(call, document, options)
-        if call.dry_run or options.dry_run:
-            return None if final is None else entry.body
+        if options.dry_run:
+            return Last(entry.body, gone=final is None)
         storage = call.resource.storage
         try:
             if final is None:
@@ -120,7 +156,18 @@ class Deletes:
             return await self.delete_entry(call, error.found, options, wait=wait)
         if wait:
             await self._store.settled(stored.revision)
-        return None if final is None else stored.body
+        if final is None and strategy.graceful and wait:
+            return Last(msgspec.json.encode(self._ended(stored.document())), gone=True)
+        return Last(stored.body, gone=final is None)
+
+    def _ended(self, document: JsonObject) -> JsonObject:
+        """An object that could have stayed for a while and did not have to."""
+        meta = document["metadata"]
+        if "deletionTimestamp" not in meta and "generation" in meta:
+            meta["generation"] += 1
+        meta.setdefault("deletionTimestamp", self._writes.clock.timestamp())
+        meta["deletionGracePeriodSeconds"] = 0
+        return document
 
     def _marked(self, call: Call, document: JsonObject, options: DeleteOptions) -> JsonObject | None:
         """The object as it waits for its end, or None if nothing holds it."""
@@ -161,12 +208,16 @@ def _check_preconditions(call: Call, entry: Entry, options: DeleteOptions) -> No
     wanted = options.preconditions
     if wanted is None:
         return
+    resource = call.resource
     if wanted.uid is not None and wanted.uid != entry.uid:
-        why = f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {entry.uid}"
-        raise status.conflict(call.resource, call.name, why)
+        why = (
+            f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({entry.uid}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise status.conflict(resource, call.name, why, kind=resource.kind)
     if wanted.resource_version is not None and wanted.resource_version != str(entry.revision):
         why = (
-            f"Precondition failed: ResourceVersion in precondition: {wanted.resource_version}, "
-            f"ResourceVersion in object meta: {entry.revision}"
+            f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the ResourceVersion "
+            f"in record ({entry.revision}). The object might have been modified"
         )
-        raise status.conflict(call.resource, call.name, why)
+        raise status.conflict(resource, call.name, why, kind=resource.kind)

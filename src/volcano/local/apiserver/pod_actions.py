@@ -36,7 +36,7 @@ class Bindings:
         wanted = binding["metadata"]
         name = wanted.get("name") or call.name
         if call.name and name != call.name:
-            raise status.bad_request(f"the binding names pod {name!r}, the URL pod {call.name!r}")
+            raise status.bad_request("name in URL does not match name in Binding object")
         call.name = name or ""
         node = self._node(call, binding)
         entry = self._writes.existing(call)
@@ -69,14 +69,14 @@ class Bindings:
         if wanted.get("resourceVersion") and wanted["resourceVersion"] != str(entry.revision):
             raise status.conflict(self._pods, call.name)
         if pod["metadata"].get("deletionTimestamp"):
-            raise status.conflict(
-                self._pods, call.name, f"pod {call.name} is being deleted, cannot be assigned to a host"
-            )
+            raise self._conflict(call, "is being deleted, cannot be assigned to a host")
         if pod["spec"].get("nodeName"):
-            why = f'pod {call.name} is already assigned to node "{pod["spec"]["nodeName"]}"'
-            raise status.conflict(self._pods, call.name, why)
+            raise self._conflict(call, f'is already assigned to node "{pod["spec"]["nodeName"]}"')
         if pod["spec"].get("schedulingGates"):
-            raise status.conflict(self._pods, call.name, f"pod {call.name} has non-empty .spec.schedulingGates")
+            raise self._conflict(call, "has non-empty .spec.schedulingGates")
+
+    def _conflict(self, call: Call, why: str) -> status.StatusError:
+        return status.conflict(self._pods, call.name, f"pod {call.name} {why}", kind="pods/binding")
 
 
 def _set_scheduled(pod: JsonObject, now: str) -> None:
@@ -103,8 +103,30 @@ class Evictions:
         options = DeleteOptions.of(call, eviction.get("deleteOptions") or {})
         if not _is_over(pod):
             self._check_budgets(call, pod)
+        if not (call.dry_run or options.dry_run):
+            entry = await self._announced(call, entry)
         await self._deletes.delete_entry(call, entry, options)
         return respond(201, status.success(code=201))
+
+    async def _announced(self, call: Call, entry: Entry) -> Entry:
+        """The pod, with a condition that says why it will end."""
+        pod = entry.document()
+        if pod["metadata"].get("deletionTimestamp"):
+            return entry
+        conditions = pod.setdefault("status", {}).setdefault("conditions", [])
+        conditions[:] = [item for item in conditions if item.get("type") != "DisruptionTarget"]
+        conditions.append(
+            {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "lastProbeTime": None,
+                "lastTransitionTime": self._writes.clock.timestamp(),
+                "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting",
+            }
+        )
+        await self._writes.store_update(call.resource, entry, pod)
+        return self._writes.existing(call)
 
     def _check_budgets(self, call: Call, pod: JsonObject) -> None:
         labels = pod["metadata"].get("labels") or {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from volcano.local.apiserver.pod_defaults import DEFAULT_GRACE_SECONDS, default_pod
 from volcano.local.apiserver.status import cause, required
 from volcano.local.apiserver.strategies import Strategy
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]
 
-DEFAULT_GRACE_SECONDS = 30
 _FINISHED = ("Succeeded", "Failed")
 _MUTABLE_SPEC = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "terminationGracePeriodSeconds")
 _MAY_NOT_CHANGE = (
@@ -25,12 +25,16 @@ _MAY_NOT_CHANGE = (
 class PodStrategy(Strategy):
     """The kind that everything else is about."""
 
+    graceful = True
+
     def default(self, document: JsonObject) -> None:
-        default_pod_spec(document.setdefault("spec", {}))
+        default_pod(document.setdefault("spec", {}))
 
     def prepare_create(self, document: JsonObject) -> None:
         super().prepare_create(document)
         document["status"] = {"phase": "Pending", "qosClass": qos_class(document["spec"])}
+        if document["spec"].get("schedulingGates"):
+            document["status"]["conditions"] = [_gated(document["metadata"]["creationTimestamp"])]
 
     def validate(self, document: JsonObject) -> list[Cause]:
         return super().validate(document) + spec_causes(document.get("spec") or {}, "spec")
@@ -48,41 +52,15 @@ class PodStrategy(Strategy):
         return DEFAULT_GRACE_SECONDS if own is None else max(int(own), 0)
 
 
-def default_pod_spec(spec: JsonObject) -> None:
-    """The defaults of Kubernetes for a pod's spec, containers included."""
-    spec.setdefault("restartPolicy", "Always")
-    spec.setdefault("terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS)
-    spec.setdefault("dnsPolicy", "ClusterFirst")
-    spec.setdefault("securityContext", {})
-    spec.setdefault("schedulerName", "default-scheduler")
-    spec.setdefault("enableServiceLinks", True)
-    for container in spec.get("initContainers") or ():
-        _default_container(container)
-    for container in spec.get("containers") or ():
-        _default_container(container)
-
-
-def _default_container(container: JsonObject) -> None:
-    container.setdefault("terminationMessagePath", "/dev/termination-log")
-    container.setdefault("terminationMessagePolicy", "File")
-    if "imagePullPolicy" not in container:
-        container["imagePullPolicy"] = _pull_policy(container.get("image") or "")
-    for port in container.get("ports") or ():
-        port.setdefault("protocol", "TCP")
-    resources = container.get("resources")
-    if resources is None:
-        container["resources"] = {}
-    elif limits := resources.get("limits"):
-        requests = resources.setdefault("requests", {})
-        for name, value in limits.items():
-            requests.setdefault(name, value)
-
-
-def _pull_policy(image: str) -> str:
-    if "@" in image:
-        return "IfNotPresent"
-    tag = image.rpartition("/")[2].partition(":")[2]
-    return "Always" if tag in ("", "latest") else "IfNotPresent"
+def _gated(since: str) -> JsonObject:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
 
 
 def qos_class(spec: JsonObject) -> str:
@@ -139,18 +117,59 @@ def update_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
     """A pod's spec is fixed but for images, deadlines, more tolerations and fewer scheduling gates."""
     if new == old:
         return []
-    if _frozen(new) != _frozen(old):
+    for section in ("containers", "initContainers"):
+        if _names(new, section) != _names(old, section):
+            return [_forbidden(f"spec.{section}", "pod updates may not add or remove containers")]
+    causes = _deadline_causes(new, old) + _toleration_causes(new, old) + _gate_causes(new, old)
+    if not causes and _frozen(new) != _frozen(old):
         return [cause("spec", _MAY_NOT_CHANGE, "FieldValueForbidden")]
-    kept = new.get("tolerations") or []
-    causes = []
-    if any(toleration not in kept for toleration in old.get("tolerations") or ()):
-        text = "Forbidden: existing toleration can not be modified except its tolerationSeconds"
-        causes.append(cause("spec.tolerations", text, "FieldValueForbidden"))
-    gates = old.get("schedulingGates") or []
-    if any(gate not in gates for gate in new.get("schedulingGates") or ()):
-        text = "Forbidden: only deletion is allowed, but found new scheduling gate"
-        causes.append(cause("spec.schedulingGates", text, "FieldValueForbidden"))
     return causes
+
+
+def _deadline_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
+    field, now, before = (
+        "spec.activeDeadlineSeconds",
+        new.get("activeDeadlineSeconds"),
+        old.get("activeDeadlineSeconds"),
+    )
+    if before is None or now == before:
+        return []
+    if now is None:
+        return [cause(field, "Invalid value: null: must not update from a positive integer to nil value")]
+    if now > before:
+        return [cause(field, f"Invalid value: {now}: must be less than or equal to previous value")]
+    return []
+
+
+def _toleration_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
+    kept = [_without_time(item) for item in new.get("tolerations") or ()]
+    if all(_without_time(item) in kept for item in old.get("tolerations") or ()):
+        return []
+    return [_forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
+
+
+def _gate_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
+    known = [gate.get("name") for gate in old.get("schedulingGates") or ()]
+    return [
+        _forbidden(
+            f"spec.schedulingGates[{index}].name",
+            f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'",
+        )
+        for index, gate in enumerate(new.get("schedulingGates") or ())
+        if gate.get("name") not in known
+    ]
+
+
+def _without_time(toleration: JsonObject) -> JsonObject:
+    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+
+
+def _names(spec: JsonObject, section: str) -> list[str]:
+    return [container.get("name", "") for container in spec.get(section) or ()]
+
+
+def _forbidden(field: str, why: str) -> Cause:
+    return cause(field, f"Forbidden: {why}", "FieldValueForbidden")
 
 
 def _frozen(spec: JsonObject) -> JsonObject:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from volcano.local.apiserver import events, metadata
@@ -19,6 +20,9 @@ JsonObject = dict[str, Any]
 
 class Strategy:
     """The behaviour of an ordinary kind."""
+
+    graceful = False
+    """Deleted objects may stay for a while to end in order."""
 
     def __init__(self, resource: ResourceInfo) -> None:
         self.resource = resource
@@ -111,8 +115,32 @@ class NamespaceStrategy(Strategy):
         return super().holds(document) or bool((document.get("spec") or {}).get("finalizers"))
 
 
-class SecretStrategy(Strategy):
+class ConfigStrategy(Strategy):
+    """ConfigMaps: keys are file names, and what is called immutable stays."""
+
+    sections: tuple[str, ...] = ("data", "binaryData")
+
+    def validate(self, document: JsonObject) -> list[Cause]:
+        return super().validate(document) + [
+            cause(f"{section}[{key}]", f'Invalid value: "{key}": {_KEY_RULE}')
+            for section in self.sections
+            for key in document.get(section) or ()
+            if not _KEY.fullmatch(key)
+        ]
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[Cause]:
+        causes = super().validate_update(new, old)
+        if old.get("immutable"):
+            changed = [] if new.get("immutable") else ["immutable"]
+            changed += [section for section in self.sections if new.get(section) != old.get(section)]
+            causes += [cause(section, _FROZEN, "FieldValueForbidden") for section in changed]
+        return causes or self.validate(new)
+
+
+class SecretStrategy(ConfigStrategy):
     """stringData is data that the server encodes."""
+
+    sections = ("data",)
 
     def default(self, document: JsonObject) -> None:
         document.setdefault("type", "Opaque")
@@ -122,6 +150,30 @@ class SecretStrategy(Strategy):
 
             data = document["data"] = dict(document.get("data") or {})
             data.update({key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()})
+
+    def validate(self, document: JsonObject) -> list[Cause]:
+        data = document.get("data") or {}
+        missing = [key for key in _SECRET_KEYS.get(str(document.get("type")), ()) if key not in data]
+        return super().validate(document) + [required(f"data[{key}]") for key in missing]
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[Cause]:
+        if new.get("type") != old.get("type"):
+            return [cause("type", f'Invalid value: "{new.get("type")}": field is immutable')]
+        return super().validate_update(new, old)
+
+
+_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+_KEY_RULE = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
+    "or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+_FROZEN = "Forbidden: field is immutable when `immutable` is set"
+_SECRET_KEYS = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+}
 
 
 class LimitRangeStrategy(Strategy):
@@ -191,6 +243,7 @@ class NewEventStrategy(Strategy):
 
 _SPECIAL: dict[str, type[Strategy]] = {
     "namespaces": NamespaceStrategy,
+    "configmaps": ConfigStrategy,
     "secrets": SecretStrategy,
     "limitranges": LimitRangeStrategy,
     "events.events.k8s.io": NewEventStrategy,

@@ -6,7 +6,7 @@ import ipaddress
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from volcano.local.apiserver.pods import default_pod_spec
+from volcano.local.apiserver.pod_defaults import default_pod_spec
 from volcano.local.apiserver.strategies import Strategy
 
 if TYPE_CHECKING:
