@@ -23,6 +23,7 @@ def built_in() -> tuple[type[Plugin], ...]:
     from volcano.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
     from volcano.scheduler.plugins.resourcequota import ResourceQuotas
     from volcano.scheduler.plugins.sla import Sla
+    from volcano.scheduler.plugins.task_topology import TaskTopology
     from volcano.scheduler.plugins.tdm import TimeDivision
     from volcano.scheduler.plugins.usage import Usage
 
@@ -44,6 +45,7 @@ def built_in() -> tuple[type[Plugin], ...]:
         ResourceQuotas,
         ResourceStrategyFit,
         Sla,
+        TaskTopology,
         TimeDivision,
         Usage,
     )
