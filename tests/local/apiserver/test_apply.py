@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from volcano.local.apiserver import fieldsets
-from volcano.local.apiserver.apply import apply_patch, update_managed_fields
+from volcano.local.apiserver.apply import apply_patch
 from volcano.local.apiserver.faults import ApplyConflict, PatchError
-from volcano.local.apiserver.managers import Managers
+from volcano.local.apiserver.managers import MOST_UPDATERS, Managers
+from volcano.local.apiserver.ownership import created, keep_account, key_of
 from volcano.local.apiserver.shapes import Shape, Shapes
 
 if TYPE_CHECKING:
@@ -42,8 +43,14 @@ class World:
 
     def update(self, manager: str, **spec: Any) -> None:
         assert self.live is not None
-        new = {**self.live, "spec": {**self.live["spec"], **spec}}
-        self.live = update_managed_fields(self.live, new, manager, self.shape, now=LATER)
+        new = {**self.live, "metadata": dict(self.live["metadata"]), "spec": {**self.live["spec"], **spec}}
+        self.live = self.written(new, manager)
+
+    def written(self, new: dict[str, Any], manager: str, now: str = LATER) -> dict[str, Any]:
+        """`new` as it is after an ordinary write."""
+        assert self.live is not None
+        keep_account(self.live, new, key_of(manager, "v1", ""), self.shape, now, ("status",))
+        return new
 
     def owners(self) -> dict[str, list[str]]:
         assert self.live is not None
@@ -107,7 +114,7 @@ def test_several_conflicts_are_listed_by_manager(world: World) -> None:
         world.apply("me", replicas=4, paused=True, size=2)
     assert conflict.value.message == (
         "Apply failed with 3 conflicts: "
-        f'conflicts with "kubectl-edit" using v1 at {LATER}:\n- .spec.size\n'
+        'conflicts with "kubectl-edit" using v1:\n- .spec.size\n'
         'conflicts with "you":\n- .spec.replicas\n- .spec.paused'
     )
     assert len(conflict.value.causes) == 3
@@ -132,10 +139,75 @@ def test_an_update_that_removes_a_field_leaves_no_owner(world: World) -> None:
     assert world.owners() == {"me/Apply": ['.spec.containers[name="b"]', '.spec.containers[name="b"].name']}
 
 
-def test_an_object_that_was_never_applied_carries_no_ownership(thing: Shape) -> None:
-    old, new = configuration(replicas=1), configuration(replicas=2)
-    assert update_managed_fields(old, new, "me", thing, now=NOW) is new
-    assert update_managed_fields(None, new, "me", thing, now=NOW) is new
+def test_an_object_that_nobody_kept_account_of_carries_no_ownership(world: World) -> None:
+    world.live = configuration(replicas=1)
+    world.update("me", replicas=2)
+    assert world.owners() == {}
+
+
+def test_whoever_makes_an_object_owns_what_was_not_there(thing: Shape) -> None:
+    new = configuration(
+        {"labels": {"a": "b"}}, replicas=1, containers=[{"name": "a"}], selector={"x": "y"}, strategy={}
+    )
+    entries = created(new, {"spec": {"containers": None}}, key_of("me", "v1", ""), thing, NOW, ("status",))
+
+    assert entries == [
+        {
+            "manager": "me",
+            "operation": "Update",
+            "apiVersion": "v1",
+            "time": NOW,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {
+                "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
+                "f:spec": {
+                    "f:replicas": {},
+                    "f:containers": {'k:{"name":"a"}': {".": {}, "f:name": {}}},
+                    "f:selector": {},
+                    "f:strategy": {},
+                },
+            },
+        }
+    ]
+
+
+def test_a_write_takes_what_it_changes_and_moves_its_time(world: World) -> None:
+    world.apply("me", replicas=1, paused=True)
+    world.update("you", replicas=2, extra=1)
+    assert world.owners() == {"me/Apply": [".spec.paused"], "you/Update": [".spec.replicas", ".spec.extra"]}
+
+    assert world.live is not None
+    new = {**world.live, "metadata": dict(world.live["metadata"]), "spec": {"replicas": 3, "extra": 1}}
+    world.live = world.written(new, "you", "2026-01-02T00:00:00Z")
+    assert world.owners() == {"you/Update": [".spec.extra", ".spec.replicas"]}
+    assert world.live["metadata"]["managedFields"][0]["time"] == "2026-01-02T00:00:00Z"
+
+
+def test_the_oldest_of_many_updaters_become_one(world: World) -> None:
+    world.apply("me", replicas=0)
+    for number in range(MOST_UPDATERS + 2):
+        assert world.live is not None
+        new = {
+            **world.live,
+            "spec": {**world.live["spec"], f"field{number}": 1},
+            "metadata": {**world.live["metadata"]},
+        }
+        world.live = world.written(new, f"m{number:02}", f"2026-01-01T00:00:{number:02}Z")
+
+    owners = world.owners()
+    assert len(owners) == MOST_UPDATERS + 1
+    assert sorted(owners["ancient-changes/Update"]) == [".spec.field0", ".spec.field1", ".spec.field2"]
+
+
+def test_items_that_a_list_repeats_stay_until_somebody_applies_them(world: World) -> None:
+    twice = [{"name": "a", "image": "1"}, {"name": "b"}, {"name": "a", "image": "2"}]
+    world.live = configuration(containers=twice)
+    merged = world.apply("me", containers=[{"name": "b", "image": "3"}])
+    assert [item["name"] for item in merged["containers"]] == ["a", "a", "b"]
+    assert world.apply("you", containers=[{"name": "a", "image": "4"}], force=True)["containers"] == [
+        {"name": "a", "image": "4"},
+        {"name": "b", "image": "3"},
+    ]
 
 
 def test_the_first_apply_meets_the_owner_of_everything_before(world: World) -> None:
@@ -145,7 +217,7 @@ def test_the_first_apply_meets_the_owner_of_everything_before(world: World) -> N
     world.apply("me", replicas=1)
     assert world.owners() == {
         "me/Apply": [".spec.replicas"],
-        "before-first-apply/Update": [".spec.replicas", ".spec.paused"],
+        "before-first-apply/Update": [".spec", ".spec.replicas", ".spec.paused"],
     }
 
 
@@ -155,7 +227,7 @@ def test_kubectl_takes_over_from_its_own_client_side_apply(world: World) -> None
     world.live = {**recorded, "metadata": {"name": "t", "annotations": {key: json.dumps(recorded)}}}
     world.live["spec"]["defaulted"] = "yes"
 
-    assert world.apply("kubectl", replicas=2) == {"replicas": 2, "defaulted": "yes"}
+    assert world.apply("kubectl", replicas=2) == {"replicas": 2, "paused": True, "defaulted": "yes"}
 
     renewed = json.loads(world.live["metadata"]["annotations"][key])
     assert renewed["spec"] == {"replicas": 2}
@@ -164,10 +236,9 @@ def test_kubectl_takes_over_from_its_own_client_side_apply(world: World) -> None
 def test_managed_fields_can_be_reset_and_are_kept_from_careless_writers(world: World) -> None:
     world.apply("me", replicas=3)
     assert world.live is not None
-    careless = configuration(replicas=3)
-    assert update_managed_fields(world.live, careless, "x", world.shape, now=LATER) == world.live
-    reset = configuration({"managedFields": [{}]}, replicas=3)
-    assert "managedFields" not in update_managed_fields(world.live, reset, "x", world.shape, now=LATER)["metadata"]
+    before = world.live["metadata"]["managedFields"]
+    assert world.written(configuration(replicas=3), "x")["metadata"]["managedFields"] == before
+    assert "managedFields" not in world.written(configuration({"managedFields": [{}]}, replicas=3), "x")["metadata"]
 
 
 def test_atomic_values_have_one_owner(world: World) -> None:
@@ -259,5 +330,5 @@ def test_after_an_apply_the_object_says_what_the_manager_asked_for(thing: Shape,
         wanted = fieldsets.fields_of({"spec": spec}, thing)
         held = fieldsets.fields_of({"spec": world.live.get("spec", {})}, thing)
         assert fieldsets.difference(wanted, held) == {}
-        owned = Managers.of(world.live)
+        owned = Managers.of(world.live["metadata"].get("managedFields"))
         assert owned.empty or fieldsets.difference(owned.fields_of_others(("", "", "", "")), held) == {}

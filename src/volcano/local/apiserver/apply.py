@@ -12,8 +12,9 @@ import msgspec
 from volcano.local.apiserver import fieldsets
 from volcano.local.apiserver.faults import ApplyConflict, BadRequest
 from volcano.local.apiserver.fieldsets import FieldSet, is_granular
-from volcano.local.apiserver.managers import APPLY, UPDATE, ManagerKey, Managers
+from volcano.local.apiserver.managers import APPLY, ManagerKey, Managers, Ownership
 from volcano.local.apiserver.ordering import weave
+from volcano.local.apiserver.ownership import IDENTITY, created, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,26 +22,11 @@ if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
     from volcano.local.apiserver.shapes import Shape
 
-__all__ = ["apply_patch", "update_managed_fields"]
+__all__ = ["apply_patch"]
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _KUBECTL = "kubectl"
 _BEFORE_FIRST_APPLY = "before-first-apply"
-_IDENTITY: FieldSet = {
-    "f:apiVersion": {},
-    "f:kind": {},
-    "f:metadata": {
-        ".": {},
-        **{
-            "f:" + name: {}
-            for name in (
-                *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
-                *("selfLink", "managedFields", "generateName", "deletionTimestamp", "deletionGracePeriodSeconds"),
-            )
-        },
-    },
-}
-"""Fields that nobody owns: they say which object this is."""
 
 
 def apply_patch(
@@ -53,58 +39,26 @@ def apply_patch(
     now: str,
     subresource: str = "",
     ignored: Collection[str] = (),
+    empty: JsonObject | None = None,
 ) -> JsonObject:
     """The object after `manager` applied its configuration; ApplyConflict where others own fields that would change.
 
-    `ignored` are top-level fields that this endpoint does not write ("status" on the main one); `now` is RFC 3339.
+    `ignored` are top-level fields that this endpoint does not write ("status" on the main one); `now` is RFC 3339;
+    `empty` is what an object of this kind is before anything is said about it.
     """
     _check_applied(applied, manager)
     wanted = _without_nulls({key: value for key, value in applied.items() if key not in ignored})
     _check_lists(wanted, shape, "")
-    me = ManagerKey(manager, APPLY, str(applied.get("apiVersion", "")), subresource)
-    owned = fieldsets.difference(fieldsets.fields_of(wanted, shape), _IDENTITY)
+    version = str(applied.get("apiVersion", ""))
+    me = ManagerKey.of(manager, APPLY, version, subresource)
+    owned = Ownership(fieldsets.difference(fieldsets.fields_of(wanted, shape), IDENTITY), version, now)
     if live is None:
-        return Managers({}).owning(me, owned, now).written_to(wanted)
-    managers = Managers.of(live)
+        return Managers({}).owning(me, owned.fields, version, now).written_to(wanted)
+    managers = Managers.of(live.get("metadata", {}).get("managedFields"))
     if managers.empty:
-        managers = _first_owners(live, me, shape, now)
-    return _apply(live, wanted, me, managers, owned, shape, force=force, now=now)
-
-
-def update_managed_fields(
-    old: JsonObject | None,
-    new: JsonObject,
-    manager: str,
-    shape: Shape,
-    *,
-    now: str,
-    subresource: str = "",
-    ignored: Collection[str] = (),
-) -> JsonObject:
-    """`new` with ownership brought up to date after an ordinary write; `ignored` as for an apply.
-
-    Objects that nobody has ever applied carry no ownership: their writes cost one look-up. The first apply gives
-    all that is there to the manager "before-first-apply", as Kubernetes does for objects of unknown history.
-    """
-    sent = new.get("metadata", {}).get("managedFields")
-    known = None if old is None else old.get("metadata", {}).get("managedFields")
-    if not known:
-        return _without_managers(new) if sent is not None else new
-    assert old is not None
-    if sent is not None and all(not entry for entry in sent) and sent:
-        return _without_managers(new)
-    managers = Managers.of(new) if sent else Managers.of(old)
-    before, after = (
-        {key: value for key, value in _bare(document).items() if key not in ignored} for document in (old, new)
-    )
-    changed, removed = fieldsets.compare(before, after, shape)
-    changed, removed = (fieldsets.difference(fields, _IDENTITY) for fields in (changed, removed))
-    if changed or removed:
-        me = ManagerKey(manager, UPDATE, str(new.get("apiVersion", "")), subresource)
-        managers = managers.losing(changed, removed, keep=me)
-        mine = fieldsets.union(fieldsets.without(managers.fields(me), removed), changed)
-        managers = managers.owning(me, mine, now)
-    return managers.written_to(new)
+        before = key_of(_BEFORE_FIRST_APPLY, str(live.get("apiVersion", "")), subresource)
+        managers = Managers.of(created(_bare(live), empty or {}, before, shape, now, ignored))
+    return _apply(live, wanted, me, managers, owned, shape, force=force)
 
 
 def _apply(
@@ -112,18 +66,17 @@ def _apply(
     wanted: JsonObject,
     me: ManagerKey,
     managers: Managers,
-    owned: FieldSet,
+    owned: Ownership,
     shape: Shape,
     *,
     force: bool,
-    now: str,
 ) -> JsonObject:
     before = managers.fields(me)
     bare = _bare(live)
     merged = _merge(bare, wanted, shape)
-    dropped = fieldsets.difference(before, owned)
+    dropped = fieldsets.difference(before, owned.fields)
     if dropped:
-        kept = fieldsets.union(fieldsets.union(owned, managers.fields_of_others(me)), _IDENTITY)
+        kept = fieldsets.union(fieldsets.union(owned.fields, managers.fields_of_others(me)), IDENTITY)
         merged = _prune(merged, dropped, kept, shape)
     changed, removed = fieldsets.compare(bare, merged, shape)
     conflicts = {
@@ -133,7 +86,7 @@ def _apply(
         conflicts = _beyond_last_applied(conflicts, bare, me, shape)
         if conflicts:
             raise _conflict(conflicts, managers)
-    managers = managers.losing(changed, removed, keep=me).owning(me, owned, now)
+    managers = managers.losing(changed, removed, keep=me).owning(me, owned.fields, owned.api_version, owned.time or "")
     _renew_last_applied(merged, wanted, me)
     return managers.written_to(merged)
 
@@ -170,21 +123,6 @@ def _check_lists(value: Any, shape: Shape, path: str) -> None:
             _check_lists(item, shape.items, where)
 
 
-def _first_owners(live: JsonObject, me: ManagerKey, shape: Shape, now: str) -> Managers:
-    """Ownership of an object that was never applied: kubectl's record is kubectl's, the rest has one owner."""
-    everything = fieldsets.difference(fieldsets.fields_of(_bare(live), shape), _IDENTITY)
-    managers = Managers({})
-    recorded = _last_applied(live) if me.manager == _KUBECTL else None
-    if recorded is not None:
-        mine = fieldsets.intersection(
-            everything, fieldsets.difference(fieldsets.fields_of(_without_nulls(recorded), shape), _IDENTITY)
-        )
-        everything = fieldsets.difference(everything, mine)
-        managers = managers.owning(me, mine, now)
-    rest = ManagerKey(_BEFORE_FIRST_APPLY, UPDATE, str(live.get("apiVersion", "")), "")
-    return managers.owning(rest, everything, now)
-
-
 def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
     if isinstance(wanted, dict) and isinstance(live, dict) and not shape.whole:
         merged = dict(live)
@@ -197,12 +135,13 @@ def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
 
 
 def _merge_list(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
-    theirs, mine = dict(fieldsets.elements(live, shape)), fieldsets.elements(wanted, shape)
+    theirs, mine = fieldsets.grouped(live, shape), fieldsets.elements(wanted, shape)
     merged = dict(theirs)
     for element, item in mine:
-        merged[element] = _merge(theirs[element], item, shape.items) if element in theirs else item
+        known = theirs.get(element, ())
+        merged[element] = [_merge(known[0], item, shape.items) if len(known) == 1 else item]
     order = weave(merged, [element for element, _ in mine], list(theirs), str)
-    return [merged[element] for element in order]
+    return [item for element in order for item in merged[element]]
 
 
 def _prune(value: Any, dropped: FieldSet, kept: FieldSet, shape: Shape) -> Any:
@@ -282,9 +221,6 @@ def _bare(document: JsonObject) -> JsonObject:
     if "managedFields" not in metadata:
         return document
     return {**document, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
-
-
-_without_managers = _bare
 
 
 def _without_nulls(value: Any) -> Any:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 FieldSet = dict[str, Any]
 
 _SELF = "."
+_LEAF: FieldSet = {}
+"""Shared by all sets for speed: sets are values, nobody changes one in place."""
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
@@ -76,11 +78,31 @@ def fields_of(value: Any, shape: Shape) -> FieldSet:
     result: FieldSet = {}
     if isinstance(value, dict):
         for name, item in value.items():
-            result["f:" + name] = _fields_of_value(item, shape.field(name))
+            below = _fields_of_value(item, shape.field(name))
+            if below is not None:
+                result["f:" + name] = below if not below or shape.names(name) else {_SELF: {}, **below}
     elif isinstance(value, list):
-        for element, item in elements(value, shape):
-            below = _fields_of_value(item, shape.items)
+        for element, items in grouped(value, shape).items():
+            below = _fields_of_value(items[0], shape.items) if len(items) == 1 else {}
             result[element] = {_SELF: {}, **below} if below else {}
+    return result
+
+
+def everything_in(value: Any, shape: Shape) -> FieldSet:
+    """A value that is new as a whole: its fields and all that contains them. Empty when it is one field."""
+    if not value or shape.leaf:
+        return _LEAF
+    result: FieldSet = {_SELF: _LEAF}
+    if isinstance(value, dict):
+        members = shape.members
+        for name, item in value.items():
+            key, inner = members.get(name) or shape.member(name)
+            result[key] = _LEAF if not item or inner.leaf else everything_in(item, inner)
+    elif isinstance(value, list) and shape.list_type != "atomic":
+        for element, items in grouped(value, shape).items():
+            result[element] = everything_in(items[0], shape.items) if len(items) == 1 else _LEAF
+    else:
+        return _LEAF
     return result
 
 
@@ -88,23 +110,55 @@ def compare(old: Any, new: Any, shape: Shape) -> tuple[FieldSet, FieldSet]:
     """The fields that `new` sets or changes against `old`, and those that it lacks."""
     changed: FieldSet = {}
     removed: FieldSet = {}
-    before, after = _members(old, shape), _members(new, shape)
-    for key, (item, inner) in after.items():
-        if key not in before:
-            _put(changed, key, True, _fields_of_value(item, inner))
-            continue
-        previous = before[key][0]
-        if previous is item or previous == item:
-            continue
-        if not (is_granular(previous, inner) and is_granular(item, inner) and type(previous) is type(item)):
-            changed[key] = {}
-            continue
-        more, less = compare(previous, item, inner)
-        _put(changed, key, False, more)
-        _put(removed, key, False, less)
-    for key in before.keys() - after.keys():
-        removed[key] = {}
+    if isinstance(new, dict):
+        for name, item in new.items():
+            if name not in old:
+                changed["f:" + name] = everything_in(item, shape.field(name))
+            elif old[name] != item:
+                _differ("f:" + name, old[name], item, shape.field(name), changed, removed)
+        removed.update(("f:" + name, _LEAF) for name in old if name not in new)
+        return changed, removed
+    before, after = grouped(old, shape), grouped(new, shape)
+    for element, items in after.items():
+        previous = before.get(element)
+        if previous is None:
+            changed[element] = everything_in(items[0], shape.items) if len(items) == 1 else _LEAF
+        elif len(items) == len(previous) == 1:
+            if items != previous:
+                _differ(element, previous[0], items[0], shape.items, changed, removed)
+        elif items != previous:
+            changed[element] = everything_in(items[0], shape.items) if len(items) == 1 else _LEAF
+    removed.update((element, _LEAF) for element in before if element not in after)
     return changed, removed
+
+
+def _differ(key: str, old: Any, new: Any, shape: Shape, changed: FieldSet, removed: FieldSet) -> None:
+    """Add to both sets what two unequal values of one field have against each other."""
+    if not is_granular(new, shape) or not is_granular(old, shape) or type(old) is not type(new):
+        old_is_nothing = old is None and is_granular(new, shape)
+        if old_is_nothing and new:
+            below = everything_in(new, shape)
+            below.pop(_SELF, None)
+            changed[key] = below
+        else:
+            changed[key] = {}
+        return
+    more, less = compare(old, new, shape)
+    if more:
+        changed[key] = more
+    if less:
+        removed[key] = less
+
+
+def grouped(items: list[Any], shape: Shape) -> dict[str, list[Any]]:
+    """The items of a list that is a map or a set, by path element. Several share one where a list repeats itself."""
+    groups: dict[str, list[Any]] = {}
+    for element, item in elements(items, shape):
+        if element in groups:
+            groups[element].append(item)
+        else:
+            groups[element] = [item]
+    return groups
 
 
 def elements(items: list[Any], shape: Shape) -> list[tuple[str, Any]]:
@@ -133,15 +187,11 @@ def is_granular(value: Any, shape: Shape) -> bool:
     return isinstance(value, list) and shape.list_type != "atomic"
 
 
-def _fields_of_value(value: Any, shape: Shape) -> FieldSet:
-    """What lies below a value; empty when the value is one field."""
-    return fields_of(value, shape) if is_granular(value, shape) else {}
-
-
-def _members(value: Any, shape: Shape) -> dict[str, tuple[Any, Shape]]:
-    if isinstance(value, dict):
-        return {"f:" + name: (item, shape.field(name)) for name, item in value.items()}
-    return {element: (item, shape.items) for element, item in elements(value, shape)}
+def _fields_of_value(value: Any, shape: Shape) -> FieldSet | None:
+    """What lies below a value; empty when the value is one field, None when it is a list that has none."""
+    if not is_granular(value, shape):
+        return {}
+    return None if value == [] else fields_of(value, shape)
 
 
 def _is_member(node: FieldSet) -> bool:

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from volcano.api import builtin_schemas, crds, schema
 from volcano.local.apiserver import bodies, status
+from volcano.local.apiserver.canonical import canon_of, tidy_metadata
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.call import Call
+    from volcano.local.apiserver.canonical import Canon
     from volcano.local.apiserver.faults import Cause
     from volcano.local.apiserver.registry import ResourceInfo
 
 JsonObject = dict[str, Any]
+
+_JSON_OBJECTS = (bodies.JSON, "application/merge-patch+json", "application/strategic-merge-patch+json")
 
 
 class Kinds:
@@ -23,6 +29,8 @@ class Kinds:
 
     def __init__(self) -> None:
         self._compiled: dict[ResourceInfo, schema.Compiled | None] = {}
+        self._canons: dict[ResourceInfo, Canon | None] = {}
+        self._empty: dict[ResourceInfo, JsonObject] = {}
         self._requests: dict[tuple[str, str, str], schema.Compiled | None] = {}
 
     def clean(self, call: Call, document: JsonObject, *, written: bytes = b"") -> None:
@@ -31,15 +39,11 @@ class Kinds:
         unknown = compiled.clean(document) if compiled is not None else []
         if call.field_validation == "Ignore":
             return
-        repeated = schema.duplicate_fields(written) if written else []
+        repeated = _repeated_fields(written) if written else []
         if not unknown and not repeated:
             return
         if call.field_validation == "Strict":
-            kind = call.resource.kind
-            message = schema.strict_message(unknown, repeated)
-            raise status.bad_request(
-                f'{kind} in version "{call.resource.version}" cannot be handled as a {kind}: {message}'
-            )
+            raise _not_strict(call, schema.strict_message(unknown, repeated))
         call.warnings += [f'unknown field "{path}"' for path in unknown]
         call.warnings += [f'duplicate field "{path}"' for path in repeated]
 
@@ -61,6 +65,26 @@ class Kinds:
         compiled = self._of(resource)
         if compiled is not None:
             compiled.clean(document)
+        self.bring_into_form(resource, document)
+
+    def bring_into_form(self, resource: ResourceInfo, document: JsonObject) -> None:
+        """Write a document of the right types as Kubernetes' own types would."""
+        try:
+            canon = self._canons[resource]
+        except KeyError:
+            canon = self._canons[resource] = canon_of(resource)
+        if canon is not None:
+            canon.apply(document)
+        else:
+            tidy_metadata(document)
+
+    def empty(self, resource: ResourceInfo) -> JsonObject:
+        """An object of which nothing has been said: what the fields of a new one are counted against."""
+        known = self._empty.get(resource)
+        if known is None:
+            canon = canon_of(resource)
+            known = self._empty[resource] = canon.empty() if canon is not None else {}
+        return known
 
     def check(self, resource: ResourceInfo, document: JsonObject) -> list[Cause]:
         """What of a cleaned document is not as the schema wants it."""
@@ -86,7 +110,7 @@ class Kinds:
 
 def written_json(call: Call) -> bytes:
     """The request's body if repeated fields can be found in it."""
-    return call.request.body if bodies.media_type(call.request) == bodies.JSON else b""
+    return call.request.body if bodies.media_type(call.request) in _JSON_OBJECTS else b""
 
 
 def _compile(resource: ResourceInfo) -> schema.Compiled | None:
@@ -97,6 +121,23 @@ def _compile(resource: ResourceInfo) -> schema.Compiled | None:
     if resource.custom:
         return crds.compile_resource(resource.resource, definitions)
     return builtin_schemas.compile_kind(definitions, resource.group, resource.version, resource.kind)
+
+
+def _repeated_fields(written: bytes) -> list[str]:
+    try:
+        return schema.duplicate_fields(written)
+    except UnicodeDecodeError:
+        return []
+
+
+def _not_strict(call: Call, fault: str) -> status.StatusError:
+    """Fields that do not belong, with fieldValidation Strict."""
+    kind = call.resource.kind
+    if call.request.method != "PATCH":
+        return status.bad_request(f'{kind} in version "{call.resource.version}" cannot be handled as a {kind}: {fault}')
+    shown = msgspec.json.encode(call.request.body[:1000].decode(errors="replace")).decode()
+    cause = status.cause("patch", f"Invalid value: {shown}: {fault}")
+    return status.StatusError(422, "Invalid", f' "" is invalid: patch: {cause["message"]}', [cause], {})
 
 
 def _unreadable(kind: str, version: str, causes: list[Cause]) -> status.StatusError:

@@ -1,6 +1,6 @@
 """metadata.managedFields: who owns which fields of an object, by manager, operation, API version and subresource.
 
-apply.py changes it; fieldsets.py is its arithmetic.
+ownership.py and apply.py change it; fieldsets.py is its arithmetic.
 """
 
 from __future__ import annotations
@@ -18,18 +18,27 @@ if TYPE_CHECKING:
 
 APPLY = "Apply"
 UPDATE = "Update"
+MOST_UPDATERS = 10
+_ANCIENT = "ancient-changes"
 
 
 class ManagerKey(NamedTuple):
+    """Who writes how. Appliers are the same in every API version, updaters are not."""
+
     manager: str
     operation: str
     api_version: str
     subresource: str
 
+    @classmethod
+    def of(cls, manager: str, operation: str, api_version: str, subresource: str) -> ManagerKey:
+        return cls(manager, operation, "" if operation == APPLY else api_version, subresource)
+
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
     fields: FieldSet
+    api_version: str
     time: str | None
 
 
@@ -40,19 +49,22 @@ class Managers:
         self._entries = entries
 
     @classmethod
-    def of(cls, document: JsonObject) -> Managers:
-        """The managers written in a document; entries that cannot be read own nothing."""
-        entries: dict[ManagerKey, Ownership] = {}
-        for entry in document.get("metadata", {}).get("managedFields") or ():
+    def of(cls, entries: list[JsonObject] | None) -> Managers:
+        """The managers written in an object's metadata; entries that cannot be read own nothing."""
+        found: dict[ManagerKey, Ownership] = {}
+        for entry in entries or ():
             fields = entry.get("fieldsV1")
             if isinstance(fields, dict) and fields:
                 words = (entry.get(name) or "" for name in ("manager", "operation", "apiVersion", "subresource"))
-                entries[ManagerKey(*words)] = Ownership(fields, entry.get("time"))
-        return cls(entries)
+                found[ManagerKey.of(*words)] = Ownership(fields, entry.get("apiVersion") or "", entry.get("time"))
+        return cls(found)
 
     @property
     def empty(self) -> bool:
         return not self._entries
+
+    def items(self) -> Iterator[tuple[ManagerKey, FieldSet]]:
+        return ((key, entry.fields) for key, entry in self._entries.items())
 
     def fields(self, key: ManagerKey) -> FieldSet:
         entry = self._entries.get(key)
@@ -67,16 +79,14 @@ class Managers:
             result = fieldsets.union(result, fields)
         return result
 
-    def owning(self, key: ManagerKey, fields: FieldSet, now: str) -> Managers:
-        """As before, with exactly `fields` owned by `key`; its time moves only when that is news."""
+    def owning(self, key: ManagerKey, fields: FieldSet, api_version: str, now: str | None) -> Managers:
+        """As before, with exactly `fields` owned by `key` since `now`."""
         entries = {other: entry for other, entry in self._entries.items() if other != key}
         if fields:
-            known = self._entries.get(key)
-            time = known.time if known is not None and known.fields == fields else now
-            entries[key] = Ownership(fields, time)
+            entries[key] = Ownership(fields, api_version, now)
         return Managers(entries)
 
-    def losing(self, changed: FieldSet, removed: FieldSet, *, keep: ManagerKey) -> Managers:
+    def losing(self, changed: FieldSet, removed: FieldSet, *, keep: ManagerKey | None) -> Managers:
         """As before, with fields that `keep` changed or removed taken from everybody else."""
         entries: dict[ManagerKey, Ownership] = {}
         for key, entry in self._entries.items():
@@ -84,38 +94,89 @@ class Managers:
             if key != keep:
                 left = fieldsets.without(fieldsets.difference(left, changed), removed)
             if left:
-                entries[key] = Ownership(left, entry.time)
+                entries[key] = Ownership(left, entry.api_version, entry.time)
         return Managers(entries)
+
+    def without(self, key: ManagerKey, fields: FieldSet) -> Managers:
+        """As before, with `fields` taken from `key`."""
+        entry = self._entries[key]
+        return self.owning(key, fieldsets.difference(entry.fields, fields), entry.api_version, entry.time)
+
+    def capped(self) -> Managers:
+        """At most so many updaters: the oldest of one API version become one entry."""
+        updaters = sorted(
+            (key for key in self._entries if key.operation == UPDATE),
+            key=lambda key: (self._entries[key].time or "", key),
+        )
+        excess = len(updaters) - MOST_UPDATERS
+        entries = dict(self._entries)
+        first: dict[str, ManagerKey] = {}
+        for key in updaters:
+            if excess <= 0:
+                break
+            bucket = ManagerKey(_ANCIENT, UPDATE, key.api_version, "")
+            if key.api_version in first:
+                known = entries.get(bucket) or entries.pop(first[key.api_version])
+                old = entries.pop(key)
+                entries[bucket] = Ownership(fieldsets.union(old.fields, known.fields), key.api_version, old.time)
+                excess -= 1
+            else:
+                first[key.api_version] = key
+        return Managers(entries)
+
+    def entries(self) -> list[JsonObject]:
+        """The list as it is written: appliers first, then by time."""
+        if len(self._entries) == 1:
+            return [_entry(key, owned) for key, owned in self._entries.items()]
+        ordered = sorted(self._entries.items(), key=lambda item: (item[0].operation, item[1].time or "", item[0]))
+        return [_entry(key, owned) for key, owned in ordered]
 
     def written_to(self, document: JsonObject) -> JsonObject:
         """`document` with this list as its metadata.managedFields."""
-        ordered = sorted(self._entries.items(), key=lambda item: (item[0].operation, item[1].time or "", item[0]))
         metadata = {key: value for key, value in document.get("metadata", {}).items() if key != "managedFields"}
-        if ordered:
-            metadata["managedFields"] = [_entry(key, entry) for key, entry in ordered]
+        if self._entries:
+            metadata["managedFields"] = self.entries()
         return {**document, "metadata": metadata}
 
-    def describe(self, key: ManagerKey) -> str:
+    @staticmethod
+    def describe(key: ManagerKey) -> str:
         """How an error names a manager."""
         text = f'"{key.manager}"'
         if key.subresource:
             text += f' with subresource "{key.subresource}"'
         if key.operation == UPDATE:
             text += f" using {key.api_version}"
-            time = self._entries[key].time
-            text += f" at {time}" if time else ""
         return text
+
+
+def differ_in_times_only(new: JsonObject, old: JsonObject) -> bool:
+    """Whether two states of an object are the same but for when their fields were written."""
+    theirs, ours = old["metadata"].get("managedFields"), new["metadata"].get("managedFields")
+    if not theirs or not ours or len(theirs) != len(ours):
+        return False
+    if any(_timeless(one) != _timeless(other) for one, other in zip(theirs, ours, strict=True)):
+        return False
+    return _unmanaged(new) == _unmanaged(old)
+
+
+def _timeless(entry: JsonObject) -> JsonObject:
+    return {key: value for key, value in entry.items() if key != "time"}
+
+
+def _unmanaged(document: JsonObject) -> JsonObject:
+    return document | {"metadata": {k: v for k, v in document["metadata"].items() if k != "managedFields"}}
 
 
 def _entry(key: ManagerKey, owned: Ownership) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "manager": key.manager,
         "operation": key.operation,
-        "apiVersion": key.api_version,
-        "time": owned.time,
+        "apiVersion": owned.api_version,
         "fieldsType": "FieldsV1",
         "fieldsV1": owned.fields,
     }
+    if owned.time:
+        entry["time"] = owned.time
     if key.subresource:
         entry["subresource"] = key.subresource
     return entry

@@ -5,16 +5,18 @@ The algorithms are pure and live in patch.py, strategic.py and apply.py; this pi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from volcano.local.apiserver import bodies, status
-from volcano.local.apiserver.apply import apply_patch, update_managed_fields
+from volcano.local.apiserver.apply import apply_patch
+from volcano.local.apiserver.ownership import created, keep_account, key_of
 from volcano.local.apiserver.patch import json_patch, merge_patch
 from volcano.local.apiserver.shapes import shape_of
 from volcano.local.apiserver.strategic import strategic_patch
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.call import Call
+    from volcano.local.apiserver.registry import ResourceInfo
     from volcano.local.apiserver.shapes import Shape
 
 JsonObject = dict[str, Any]
@@ -23,6 +25,17 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+
+
+class Subject(NamedTuple):
+    """What is patched: objects of a resource, or the form of them that a subresource shows."""
+
+    api_version: str
+    kind: str
+    shape: Shape
+    empty: JsonObject
+    """An object of the kind of which nothing has been said."""
+    merges_strategically: bool = True
 
 
 class Patch(Protocol):
@@ -70,9 +83,10 @@ class StrategicPatch:
 class ApplyPatch:
     creates = True
 
-    def __init__(self, call: Call, applied: JsonObject) -> None:
+    def __init__(self, call: Call, applied: JsonObject, subject: Subject) -> None:
         self._call = call
         self._applied = applied
+        self._subject = subject
         self._force = call.request.param("force") in ("true", "1")
 
     def apply(self, document: JsonObject | None, now: str) -> JsonObject:
@@ -81,19 +95,25 @@ class ApplyPatch:
             document,
             self._applied,
             call.field_manager,
-            shape_of(call.resource),
+            self._subject.shape,
             force=self._force,
             now=now,
             subresource=call.subresource,
             ignored=_not_written(call),
+            empty=self._subject.empty,
         )
 
 
-def read(call: Call) -> Patch:
+def subject_of(resource: ResourceInfo, empty: JsonObject) -> Subject:
+    """The objects of a resource as what is patched."""
+    return Subject(resource.api_version, resource.kind, shape_of(resource), empty, not resource.custom)
+
+
+def read(call: Call, subject: Subject) -> Patch:
     """The patch in the body of a request."""
     kind, body = bodies.media_type(call.request), call.request.body
     if kind == APPLY_PATCH:
-        return ApplyPatch(call, _configuration(call, bodies.read_yaml(body)))
+        return ApplyPatch(call, _configuration(call, subject, bodies.read_yaml(body)), subject)
     if kind == JSON_PATCH:
         return JsonPatch(bodies.read_json(body))
     if kind == MERGE_PATCH:
@@ -101,38 +121,33 @@ def read(call: Call) -> Patch:
         if not isinstance(patch, dict):
             raise status.bad_request("a merge patch is an object with the fields to change")
         return MergePatch(patch)
-    if kind == STRATEGIC_PATCH and not call.resource.custom:
-        return StrategicPatch(bodies.read_json(body), shape_of(call.resource))
+    if kind == STRATEGIC_PATCH and subject.merges_strategically:
+        return StrategicPatch(bodies.read_json(body), subject.shape)
     kinds = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-    raise status.unsupported_media_type(kind, kinds if call.resource.custom else (*kinds, STRATEGIC_PATCH))
+    raise status.unsupported_media_type(kind, (*kinds, STRATEGIC_PATCH) if subject.merges_strategically else kinds)
+
+
+def track_new(call: Call, new: JsonObject, empty: JsonObject, now: str) -> None:
+    """Note who makes an object, before admission adds what nobody owns."""
+    resource = call.resource
+    me = key_of(call.manager, resource.api_version, call.subresource)
+    entries = created(new, empty, me, shape_of(resource), now, _not_written(call))
+    if entries:
+        new["metadata"]["managedFields"] = entries
 
 
 def track(call: Call, old: JsonObject, new: JsonObject, now: str) -> None:
-    """Keep managedFields true for a write that is not an apply.
-
-    Objects that nobody ever applied carry no managedFields; the first apply takes what it finds as
-    "before-first-apply", as Kubernetes does with objects from before it knew about managers.
-    """
-    if not old["metadata"].get("managedFields"):
-        new["metadata"].pop("managedFields", None)
-        return
-    tracked = update_managed_fields(
-        old,
-        new,
-        call.manager,
-        shape_of(call.resource),
-        now=now,
-        subresource=call.subresource,
-        ignored=_not_written(call),
-    )
-    new["metadata"] = tracked["metadata"]
+    """Keep managedFields true for a write that is not an apply."""
+    resource = call.resource
+    me = key_of(call.manager, resource.api_version, call.subresource)
+    keep_account(old, new, me, shape_of(resource), now, _not_written(call))
 
 
-def _configuration(call: Call, applied: Any) -> JsonObject:
+def _configuration(call: Call, subject: Subject, applied: Any) -> JsonObject:
     """The object that somebody applies, which must be the one that the URL names."""
     if not isinstance(applied, dict) or not isinstance(applied.setdefault("metadata", {}), dict):
         raise status.bad_request("an applied configuration is an object with apiVersion, kind and metadata")
-    for key, wanted in (("apiVersion", call.resource.api_version), ("kind", call.resource.kind)):
+    for key, wanted in (("apiVersion", subject.api_version), ("kind", subject.kind)):
         if applied.get(key) != wanted:
             raise status.bad_request(f"the applied configuration has {key} {applied.get(key)!r}, the URL {wanted!r}")
     if applied["metadata"].setdefault("name", call.name) != call.name:

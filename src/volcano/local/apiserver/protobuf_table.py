@@ -1,6 +1,6 @@
 """The wire facts of Kubernetes' API types, read on first need from protobuf.table (written by tools/protobuf).
 
-Only protobuf.py asks. A message's line is parsed when the first such message arrives.
+protobuf.py decodes by them, canonical.py writes by them. A message's line is parsed when the first one is met.
 """
 
 from __future__ import annotations
@@ -30,7 +30,12 @@ class Field:
     name: str
     kind: str
     shape: Shape
-    keeps_zero: bool
+    pointer: bool  # absent and zero are different things
+    always: bool  # written even when zero
+
+    @property
+    def keeps_zero(self) -> bool:
+        return self.pointer or self.always
 
 
 def message_of(api_version: str, kind: str) -> str | None:
@@ -64,10 +69,11 @@ def _words(line: str) -> list[list[str]]:
 
 
 def _field(name: str, kind: str) -> Field:
-    keeps_zero = kind[0] in "*!"
+    always = kind.startswith("!")
+    pointer = kind.removeprefix("!").startswith("*")
     kind = kind.lstrip("*!")
     shape = Shape.ONE
     for prefix, candidate in (("[]", Shape.LIST), ("{}", Shape.MAP), ("~", Shape.INLINE)):
         if kind.startswith(prefix):
             shape, kind = candidate, kind.removeprefix(prefix).lstrip("*")
-    return Field(name, kind, shape, keeps_zero)
+    return Field(name, kind, shape, pointer, always)

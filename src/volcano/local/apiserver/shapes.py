@@ -16,19 +16,22 @@ if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
     from volcano.local.apiserver.registry import ResourceInfo
 
-__all__ = ["Shape", "Shapes", "shape_of"]
+__all__ = ["Shape", "Shapes", "builtin_shape", "shape_of"]
 
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 # Free-form fields whose content belongs to one manager as a whole.
 _WHOLE_VALUES = frozenset({"FieldsV1", "RawExtension", "JSON", "Quantity", "IntOrString", "Time", "MicroTime"})
 
 
+_SCALARS = frozenset({"string", "integer", "number", "boolean"})
+
+
 class Shape:
     """The merge rules of one place in an object. Fields and items are worked out when first asked for."""
 
     __slots__ = (
-        *("_fields", "_items", "_schema", "_shapes"),
-        *("key_defaults", "keys", "list_type", "merge_key", "merges_values", "whole"),
+        *("_fields", "_items", "_schema", "_shapes", "_values"),
+        *("key_defaults", "keys", "leaf", "list_type", "members", "merge_key", "merges_values", "whole"),
     )
 
     def __init__(self, shapes: Shapes, schema: JsonObject, overlay: JsonObject, *, whole: bool = False) -> None:
@@ -36,6 +39,9 @@ class Shape:
         self._schema = schema
         self._fields: dict[str, Shape] = {}
         self._items: Shape | None = None
+        self._values: Shape | None = None
+        self.members: dict[str, tuple[str, Shape]] = {}
+        """The fields of this type met so far, each with its path element."""
         strategy = str(overlay.get("x-kubernetes-patch-strategy", ""))
         self.merge_key: str = str(overlay.get("x-kubernetes-patch-merge-key", "")) if "merge" in strategy else ""
         self.merges_values = "merge" in strategy and not self.merge_key
@@ -49,6 +55,16 @@ class Shape:
             self.keys = (self.merge_key,) if self.merge_key else ()
             self.list_type = "map" if self.keys else "atomic"
         self.key_defaults: dict[str, Any] = self._defaults_of_keys() if self.keys else {}
+        kind = schema.get("type")
+        self.leaf = self.whole or kind in _SCALARS or (kind == "array" and self.list_type == "atomic")
+        """Whatever stands here is one field."""
+
+    def member(self, name: str) -> tuple[str, Shape]:
+        """The path element and the shape of a member; those of types are remembered in `members`."""
+        found = "f:" + name, self.field(name)
+        if self.names(name):
+            self.members[name] = found
+        return found
 
     def field(self, name: str) -> Shape:
         """The shape of a member of this object; unknown members merge by what they turn out to be."""
@@ -56,10 +72,20 @@ class Shape:
         if known is None:
             schema = (self._schema.get("properties") or {}).get(name)
             if schema is None:
-                extra = self._schema.get("additionalProperties")
-                schema = extra if isinstance(extra, dict) else {}
+                return self._value()
             known = self._fields[name] = self._shapes.of(schema)
         return known
+
+    def _value(self) -> Shape:
+        """The shape of what a map holds, and of fields that no schema names."""
+        if self._values is None:
+            extra = self._schema.get("additionalProperties")
+            self._values = self._shapes.of(extra if isinstance(extra, dict) else {})
+        return self._values
+
+    def names(self, name: str) -> bool:
+        """Whether the schema names this member: a field of a type, not a key of a map."""
+        return name in (self._schema.get("properties") or ())
 
     def with_field(self, name: str, shape: Shape) -> Shape:
         """This shape, with `name` known to look like `shape` (a custom resource's metadata)."""
@@ -117,7 +143,11 @@ def shape_of(resource: ResourceInfo) -> Shape:
         return _kubernetes().root((resource.definition.get("schema") or {}).get("openAPIV3Schema") or {})
     if resource.custom:
         return _kubernetes().root(crds.referring_schema(resource.resource))
-    name = builtin_schemas.definition_name(resource.group, resource.version, resource.kind)
+    return builtin_shape(builtin_schemas.definition_name(resource.group, resource.version, resource.kind))
+
+
+def builtin_shape(name: str) -> Shape:
+    """The shape of objects of one of Kubernetes' own definitions."""
     return _kubernetes().root({"$ref": name})
 
 

@@ -15,6 +15,7 @@ from volcano.local.apiserver import bodies, metadata, patching, status
 from volcano.local.apiserver.admission import Attributes
 from volcano.local.apiserver.encodings import choose
 from volcano.local.apiserver.kinds import written_json
+from volcano.local.apiserver.managers import differ_in_times_only
 from volcano.local.apiserver.reads import respond
 from volcano.local.apiserver.store import Stale
 from volcano.local.apiserver.strategies import Strategy, strategy_of
@@ -84,6 +85,8 @@ class Writes:
                 raise status.already_exists(call.resource, call.name)
         strategy = self.strategy(call.resource)
         strategy.default(document)
+        if "managedFields" not in meta:
+            patching.track_new(call, document, self.kinds.empty(call.resource), self.clock.timestamp())
         document = await self._admit(call, "CREATE", document, None, strategy)
         if call.dry_run:
             return _encode(document)
@@ -115,6 +118,7 @@ class Writes:
         self.kinds.clean(call, document, written=written)
         if not call.resource.custom:
             self.kinds.check_types(call, document)
+        self.kinds.bring_into_form(call.resource, document)
         return self.strategy(call.resource).inward(document)
 
     # -- update and patch ---------------------------------------------------------------------------------------
@@ -130,7 +134,7 @@ class Writes:
 
     async def patch(self, call: Call) -> Response:
         call.read_options()
-        patch = patching.read(call)
+        patch = patching.read(call, patching.subject_of(call.resource, self.kinds.empty(call.resource)))
         for attempt in range(PATCH_ATTEMPTS):
             entry = self.store.latest(call.resource.storage, self._key(call))
             if entry is None:
@@ -143,7 +147,7 @@ class Writes:
             current = self.strategy(call.resource).outward(entry.document())
             document = patch.apply(current, self.clock.timestamp())
             _check_patched(call, document)
-            document = self._read(call, document)
+            document = self._read(call, document, written_json(call))
             pinned = document["metadata"].get("resourceVersion") != str(entry.revision)
             try:
                 return self._answer(call, 200, await self.replace(call, entry, document, tracked=patch.creates))
@@ -169,7 +173,7 @@ class Writes:
         new = await self._admit(call, "UPDATE", new, old, strategy)
         meta = new["metadata"]
         meta["resourceVersion"] = old_meta["resourceVersion"]
-        if new == old:
+        if new == old or differ_in_times_only(new, old):
             await self.store.settled(entry.revision)
             return entry.body
         if call.dry_run:
@@ -182,15 +186,18 @@ class Writes:
         gone = meta.get("deletionTimestamp") and not self.strategy(resource).holds(new)
         try:
             if gone and not meta.get("deletionGracePeriodSeconds"):
-                stored = self.store.delete(resource.storage, entry.key, new, entry.revision)
+                # Watches see the last stored state go; the answer is of the version that was never stored.
+                meta["resourceVersion"] = str(entry.revision)
+                stored, body = self.store.delete(resource.storage, entry.key, None, entry.revision), _encode(new)
             else:
                 stored = self.store.put(resource.storage, entry.key, new, entry.revision)
+                body = stored.body
         except Stale as error:
             if error.found is None:
                 raise status.not_found(resource, meta["name"]) from None
             raise status.conflict(resource, meta["name"]) from None
         await self.store.settled(stored.revision)
-        return stored.body
+        return body
 
     async def finalize_namespace(self, call: Call) -> Response:
         """PUT namespaces/NAME/finalize: the one way to change spec.finalizers."""
@@ -198,7 +205,8 @@ class Writes:
         entry = self.existing(call)
         _check_preconditions(call, entry, document["metadata"])
         new = entry.document()
-        new.setdefault("spec", {})["finalizers"] = (document.get("spec") or {}).get("finalizers") or []
+        finalizers = (document.get("spec") or {}).get("finalizers")
+        new["spec"] = {"finalizers": finalizers} if finalizers else {}
         return self._answer(call, 200, await self.store_update(call.resource, entry, new))
 
     def existing(self, call: Call) -> Entry:
@@ -246,6 +254,8 @@ def _check_identity(call: Call, document: JsonObject) -> None:
         document.setdefault("kind", resource.kind),
         document.setdefault("apiVersion", resource.api_version),
     )
+    if resource.custom and api_version == resource.api_version and kind != resource.kind:
+        raise _wrong_kind(resource, kind, document["metadata"].get("name") or "")
     if kind != resource.kind or api_version != resource.api_version:
         raise status.bad_request(
             f"{resource.kind} in version {resource.version!r} cannot be handled as a {resource.kind}: the body says "
@@ -261,6 +271,14 @@ def _check_identity(call: Call, document: JsonObject) -> None:
         )
     if not call.name and document["metadata"].get("resourceVersion"):
         raise status.bad_request("resourceVersion should not be set on objects to be created")
+
+
+def _wrong_kind(resource: ResourceInfo, kind: str, name: str) -> status.StatusError:
+    text = f'Invalid value: "{kind}": must be {resource.kind}'
+    qualified = f"{kind}.{resource.group}"
+    details = {"name": name, "group": resource.group, "kind": kind}
+    message = f'{qualified} "{name}" is invalid: kind: {text}'
+    return status.StatusError(422, "Invalid", message, [status.cause("kind", text)], details)
 
 
 def _check_body_name(call: Call, document: JsonObject) -> None:
@@ -287,5 +305,8 @@ def _check_preconditions(call: Call, entry: Entry, meta: JsonObject) -> None:
     if wanted and wanted != "0" and wanted != str(entry.revision):
         raise status.conflict(call.resource, call.name)
     if not wanted and call.resource.custom and call.request.method == "PUT":
-        text = "Invalid value: 0: must be specified for an update"
-        raise status.invalid(call.resource, call.name, [status.cause("metadata.resourceVersion", text)])
+        cause = status.cause("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
+        resource = call.resource
+        message = f'{resource.qualified} "{call.name}" is invalid: {cause["field"]}: {cause["message"]}'
+        details = {"name": call.name, "group": resource.group, "kind": resource.plural}
+        raise status.StatusError(422, "Invalid", message, [cause], details)
