@@ -60,15 +60,24 @@ class Call:
                     raise _invalid_option(self, "dryRun", value, ("All",))
                 self.dry_run = True
             elif key == "fieldManager":
-                if len(value) > 128 or not value.isprintable():
-                    raise status.bad_request(
-                        f"fieldManager {value[:40]!r} must be printable and at most 128 characters"
-                    )
+                self._check_manager(value)
                 self.field_manager = value
             elif key == "fieldValidation" and value:
                 if value not in ("Ignore", "Warn", "Strict"):
                     raise _invalid_option(self, "fieldValidation", value, ("", "Ignore", "Strict", "Warn"))
                 self.field_validation = value
+
+    def _check_manager(self, name: str) -> None:
+        cause = None
+        if len(name) > _MANAGER_LENGTH:
+            text = f"Too long: may not be more than {_MANAGER_LENGTH} bytes"
+            cause = status.cause("fieldManager", text, "FieldValueTooLong")
+        elif not name.isprintable():
+            at = next(index for index, letter in enumerate(name) if not letter.isprintable())
+            text = f'Invalid value: "{name}": invalid character U+{ord(name[at]):04X} (at position {at})'
+            cause = status.cause("fieldManager", text)
+        if cause is not None:
+            raise status.invalid_option(_OPTIONS.get(self.request.method, "ListOptions"), cause)
 
     def warning_headers(self) -> dict[str, str] | None:
         """What clients show their users beside the answer."""
@@ -85,6 +94,7 @@ class Call:
         return self.request.headers.get("user-agent", "unknown").partition("/")[0][:128] or "unknown"
 
 
+_MANAGER_LENGTH = 128
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
 
 

@@ -119,9 +119,16 @@ class ConfigStrategy(Strategy):
     """ConfigMaps: keys are file names, and what is called immutable stays."""
 
     sections: tuple[str, ...] = ("data", "binaryData")
+    whole = "[]"
+    encoded = False
 
     def validate(self, document: JsonObject) -> list[Cause]:
-        return super().validate(document) + [
+        texts = (text for section in self.sections for text in (document.get(section) or {}).values())
+        causes = super().validate(document)
+        if sum(map(len, texts)) > _LARGEST * (4 / 3 if self.encoded else 1):
+            text = f"Too long: may not be more than {_LARGEST} bytes"
+            causes.append(cause(self.whole, text, "FieldValueTooLong"))
+        return causes + [
             cause(f"{section}[{key}]", f'Invalid value: "{key}": {_KEY_RULE}')
             for section in self.sections
             for key in document.get(section) or ()
@@ -141,6 +148,8 @@ class SecretStrategy(ConfigStrategy):
     """stringData is data that the server encodes."""
 
     sections = ("data",)
+    whole = "data"
+    encoded = True
 
     def default(self, document: JsonObject) -> None:
         document.setdefault("type", "Opaque")
@@ -162,6 +171,7 @@ class SecretStrategy(ConfigStrategy):
         return super().validate_update(new, old)
 
 
+_LARGEST = 1024 * 1024
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 _KEY_RULE = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  "
