@@ -230,3 +230,24 @@ def test_hot_nodes_are_refused_and_cool_ones_preferred() -> None:
     message = world.cycle().pods[0].message
     assert "1 the CPU load of the node exceeds the upper limit." in message
     assert "2 the memory load of the node exceeds the upper limit." in message
+
+
+def test_crowded_nodes_are_relieved_as_far_as_idle_ones_can_take_it() -> None:
+    entry = "{name: rescheduling, arguments: {interval: 1m, strategies: [{name: lowNodeUtilization, params: PARAMS}]}}"
+    params = "{thresholds: {cpu: 30, memory: 30}, targetThresholds: {cpu: 60, memory: 60}}"
+    world = World(
+        nodes=[node("crowded", cpu=10), node("idle", cpu=10), node("unknown", cpu=10)],
+        jobs=[gang("a", pods=8, min_available=1, cpu=1, memory="1Gi", nodes=["crowded"] * 8, phase="Running")],
+        conf=conf("gang", entry.replace("PARAMS", params), actions="shuffle"),
+        now=NOW,
+    )
+    usage = world.cluster.index(NodeUsage)
+    usage.put("crowded", Measured(cpu_percent=85, memory_percent=20, at=NOW))
+    usage.put("idle", Measured(cpu_percent=10, memory_percent=10, at=NOW))
+
+    assert world.cycle().evictions == [], "the first session starts the clock"
+    world.now += 61
+    evicted = [eviction.name for eviction in world.cycle().evictions]
+
+    assert evicted == ["a-worker-0", "a-worker-1", "a-worker-2"], "from 85 to 55 percent"
+    assert world.cycle().evictions == []

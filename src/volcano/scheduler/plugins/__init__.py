@@ -20,6 +20,7 @@ def built_in() -> tuple[type[Plugin], ...]:
     from volcano.scheduler.plugins.predicates import Predicates
     from volcano.scheduler.plugins.priority import Priority
     from volcano.scheduler.plugins.proportion import Proportion
+    from volcano.scheduler.plugins.rescheduling import Rescheduling
     from volcano.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
     from volcano.scheduler.plugins.resourcequota import ResourceQuotas
     from volcano.scheduler.plugins.sla import Sla
@@ -42,6 +43,7 @@ def built_in() -> tuple[type[Plugin], ...]:
         Predicates,
         Priority,
         Proportion,
+        Rescheduling,
         ResourceQuotas,
         ResourceStrategyFit,
         Sla,
