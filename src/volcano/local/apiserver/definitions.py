@@ -162,7 +162,7 @@ def _causes(document: JsonObject) -> Iterator[Cause]:
             yield required(f"spec.{field}")
     expected = f"{names.get('plural')}.{group}"
     if name != expected:
-        text = f'Invalid value: "{name}": must be spec.names.plural+"."+spec.group ({expected})'
+        text = f'Invalid value: "{name}": must be spec.names.plural+"."+spec.group'
         yield cause("metadata.name", text)
     versions = spec.get("versions") or []
     if sum(bool(version.get("storage")) for version in versions) != 1:

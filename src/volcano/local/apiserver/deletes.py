@@ -114,13 +114,13 @@ class Deletes:
         last = await self.delete_entry(call, entry, options)
         if last.gone and call.resource.qualified not in _ANSWERED_WITH_OBJECT:
             return respond(200, status.success(call.resource, call.name, entry.uid))
-        return respond(200, choose(call.resource, call.request.headers.get("accept", "")).single(last.body))
+        return respond(200, choose(call.resource, call.request).single(last.body))
 
     async def delete_collection(self, call: Call) -> Response:
         call.read_options()
         options = DeleteOptions.of(call)
         resource = call.resource
-        encoding = choose(resource, call.request.headers.get("accept", ""))
+        encoding = choose(resource, call.request)
         selection = Selection(resource, call.namespace, call.request)
         revision = self._store.durable
         chosen = [entry for entry in self._store.scan(resource.storage, selection.prefix) if selection(entry)]

@@ -17,6 +17,7 @@ from volcano.local.apiserver.status import StatusError
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from volcano.http.message import Request
     from volcano.local.apiserver.registry import ResourceInfo
     from volcano.local.apiserver.store import Entry
 
@@ -164,11 +165,11 @@ class TableEncoding:
         return _encode({"type": "BOOKMARK", "object": table}) + b"\n"
 
 
-def choose(resource: ResourceInfo, accept: str) -> Encoding:
-    """The first acceptable representation of `resource`; 406 if there is none."""
-    for kind, version, include in _acceptable(accept):
+def choose(resource: ResourceInfo, request: Request) -> Encoding:
+    """The first representation of `resource` that the client accepts; 406 if there is none."""
+    for kind, version in _acceptable(request.headers.get("accept", "")):
         if kind == "table":
-            return TableEncoding(resource, version, include)
+            return TableEncoding(resource, version, request.param("includeObject") or "Metadata")
         if kind == "metadata":
             return MetadataEncoding(version)
         return EventEncoding(resource) if resource.group == "events.k8s.io" else JsonEncoding(resource)
@@ -181,7 +182,7 @@ def choose(resource: ResourceInfo, accept: str) -> Encoding:
 
 
 @lru_cache(maxsize=256)
-def _acceptable(accept: str) -> tuple[tuple[str, str, str], ...]:
+def _acceptable(accept: str) -> tuple[tuple[str, str], ...]:
     found = []
     for part in (accept or "*/*").split(","):
         media, *parameters = (word.strip() for word in part.split(";"))
@@ -192,11 +193,11 @@ def _acceptable(accept: str) -> tuple[tuple[str, str, str], ...]:
         if shape and (options.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1")):
             continue
         if shape == "Table":
-            found.append(("table", version, options.get("includeObject", "Metadata")))
+            found.append(("table", version))
         elif shape in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-            found.append(("metadata", version, ""))
+            found.append(("metadata", version))
         elif not shape:
-            found.append(("json", "", ""))
+            found.append(("json", ""))
     return tuple(found)
 
 

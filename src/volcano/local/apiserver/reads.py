@@ -40,7 +40,7 @@ class Reads:
         self._store = store
 
     async def get(self, resource: ResourceInfo, namespace: str | None, name: str, request: Request) -> Response:
-        encoding = choose(resource, request.headers.get("accept", ""))
+        encoding = choose(resource, request)
         await self._reach(_revision(request))
         entry = self._store.get(resource.storage, resource.key(namespace, name))
         if entry is None:
@@ -48,7 +48,7 @@ class Reads:
         return respond(200, encoding.single(entry.body))
 
     async def list(self, resource: ResourceInfo, namespace: str | None, request: Request) -> Response:
-        encoding = choose(resource, request.headers.get("accept", ""))
+        encoding = choose(resource, request)
         selection = Selection(resource, namespace, request)
         page = _Page.of(request)
         await self._reach(page.not_older_than)
@@ -59,7 +59,7 @@ class Reads:
         return respond(200, encoding.listing(entries, metadata))
 
     async def watch(self, resource: ResourceInfo, namespace: str | None, request: Request) -> Response:
-        encoding = choose(resource, request.headers.get("accept", ""))
+        encoding = choose(resource, request)
         selection = Selection(resource, namespace, request)
         want = _WatchStart.of(request)
         await self._reach(want.revision)

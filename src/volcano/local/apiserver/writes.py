@@ -243,7 +243,7 @@ class Writes:
         return call.resource.key(call.namespace, call.name)
 
     def _answer(self, call: Call, code: int, body: bytes) -> Response:
-        encoding = choose(call.resource, call.request.headers.get("accept", ""))
+        encoding = choose(call.resource, call.request)
         return respond(code, encoding.single(body), call.warning_headers())
 
 
