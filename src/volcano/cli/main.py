@@ -21,6 +21,8 @@ USAGE = 2
 NOUNS = {
     "job": "volcano.cli.job:job",
     "queue": "volcano.cli.queue:queue",
+    "dump": "volcano.cli.dump:dump_cluster",
+    "explain": "volcano.cli.explain:explain",
     "local": "volcano.cli.local:local",
     "schedule": "volcano.cli.schedule:schedule",
     "validate": "volcano.cli.validate:validate",
@@ -31,6 +33,8 @@ NOUNS = {
 NOUN_HELP = {
     "job": "Run, list, view, suspend, resume and delete jobs.",
     "queue": "List, create, operate and delete queues.",
+    "dump": "Write what the scheduler sees to a file, to repeat its decisions elsewhere.",
+    "explain": "Say why a job, pod or queue waits.",
     "local": "Start and stop a cluster on this machine.",
     "schedule": "Show what the scheduler would decide about manifests, without a cluster.",
     "validate": "Check manifests against the admission rules, without a cluster.",

@@ -34,7 +34,7 @@ ADMITTED_FIRST = 2
 @click.option("-f", "--filename", "files", multiple=True, required=True, help="Manifests; - for standard input.")
 @click.option("--scheduler-conf", default="", help="Configuration of the scheduler; its own default without one.")
 @click.option("--cycles", type=click.IntRange(1), default=None, help="Cycles to run; 1, or 2 when vcjobs are given.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the choices between equals.")
+@click.option("--seed", type=int, default=None, help="Seed of the choices between equals; 0, or that of a dump.")
 @click.option("--now", default="", help="Time of the first cycle (RFC 3339, or seconds since 1970); now by default.")
 @click.option("-n", "--namespace", default="default", show_default=True, help="For objects that name none.")
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
@@ -44,7 +44,7 @@ def schedule(
     files: Sequence[str],
     scheduler_conf: str,
     cycles: int | None,
-    seed: int,
+    seed: int | None,
     now: str,
     namespace: str,
     output: str,
@@ -54,21 +54,24 @@ def schedule(
     Nothing is filled in that the manifests do not say: a PodGroup without a phase is pending, a queue that is not
     given does not exist. vcjobs pass admission and the job controller. Between cycles bound pods run and evicted
     ones vanish. The flags of vc-scheduler are accepted as well, such as --scheduler-name or --feature-gates.
+    A file of `vcctl dump` brings its own configuration, time and seed.
     """
     from volcano.scheduler import offline
+    from volcano.scheduler.dump import recorded
     from volcano.simulator.jobs import InstantJobController
 
-    flags = _scheduler_flags(ctx.args, scheduler_conf)
     documents = read(files)
-    registry, conf = _configuration(flags)
+    record = recorded(documents)
+    flags = _scheduler_flags([*(record.arguments if record else ()), *ctx.args], scheduler_conf)
+    registry, conf = configuration(flags, record.conf if record else "")
     try:
         result = offline.schedule(
             documents,
             conf,
             flags.options(),
             cycles=cycles or (ADMITTED_FIRST if any(map(_is_vcjob, documents)) else 1),
-            now=_moment(now).timestamp(),
-            seed=seed,
+            now=record.now if record and not now else _moment(now).timestamp(),
+            seed=record.seed if record and seed is None else seed or 0,
             namespace=namespace,
             admit=_admission(documents, namespace, flags),
             job_controller=InstantJobController,
@@ -96,15 +99,15 @@ def _scheduler_flags(arguments: list[str], conf: str) -> Flags:
         raise fail(str(error), exit_status=UNREADABLE) from error
 
 
-def _configuration(flags: Flags) -> tuple[Registry, Conf]:
-    """The plugins there are, and the configuration: that of the file, or the scheduler's default."""
+def configuration(flags: Flags, otherwise: str = "") -> tuple[Registry, Conf]:
+    """The plugins there are, and the configuration: that of the file, else `otherwise`, else the default."""
     from volcano.scheduler.framework import conf as grammar, registry as registries
 
     try:
         registry = registries.installed(registries.built_in())
         if flags.plugins_dir:
             registry = registries.from_directory(registry, Path(flags.plugins_dir))
-        text = Path(flags.scheduler_conf).read_text() if flags.scheduler_conf else grammar.DEFAULT_CONF
+        text = Path(flags.scheduler_conf).read_text() if flags.scheduler_conf else otherwise or grammar.DEFAULT_CONF
         conf = grammar.parse(text, registry.actions)
     except OSError as error:
         raise fail(f"--scheduler-conf {flags.scheduler_conf}: {error.strerror}", exit_status=UNREADABLE) from error

@@ -226,6 +226,7 @@ class World:
             },
             "reasons": reasons,
             "tasks": self._tasks(decisions),
+            "pods": self._pods(decisions),
             "queues": {name: {"allocated": allocated} for name, allocated in decisions.queues.items()},
         }
 
@@ -250,6 +251,14 @@ class World:
             if task.key not in seen
         }
         return {**seen, **others}
+
+    def _pods(self, decisions: Decisions) -> JsonObject:
+        """Whose members they are, and why those that wait do so."""
+        messages = {f"{verdict.namespace}/{verdict.name}": verdict.message for verdict in decisions.pods}
+        return {
+            task.key: {"podgroup": task.job.key if task.job else "", "message": messages.get(task.key, "")}
+            for task in self.cluster.tasks.values()
+        }
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,19 @@ class Flags:
         )
 
     @property
+    def deciding(self) -> tuple[str, ...]:
+        """The flags that decisions depend on, as they would be typed."""
+        names = [f"--scheduler-name={name}" for name in self.scheduler_name]
+        gates = [f"{gate}={str(on).lower()}" for gate, on in self.feature_gates.items()]
+        return (
+            *names,
+            f"--default-queue={self.default_queue}",
+            f"--percentage-nodes-to-find={self.percentage_nodes_to_find}",
+            f"--minimum-feasible-nodes={self.minimum_feasible_nodes}",
+            *([f"--feature-gates={','.join(gates)}"] if gates else []),
+        )
+
+    @property
     def uses_priority_classes(self) -> bool:
         return self.priority_class and self.feature_gates.get("PriorityClass", True)
 

@@ -15,6 +15,7 @@ from volcano.api.resource import Resource
 from volcano.kube.client import Client
 from volcano.kube.informer import Callbacks, Informer
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, MODIFIED, Ingest
+from volcano.scheduler.dump import by_plural
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class Feed:
     def start(self, also: Iterable[str] = ()) -> None:
         """Watch what every cycle needs, and the resources (by plural name) that the plugins in use want to see."""
         wanted = {resource.plural: resource for resource in self._essential}
-        wanted |= {name: found for name in also if (found := _by_plural(name)) is not None}
+        wanted |= {name: found for name in also if (found := by_plural(name)) is not None}
         for plural, resource in wanted.items():
             if plural in self.informers:
                 continue
@@ -117,10 +118,3 @@ class Feed:
             update=lambda _old, new: take(MODIFIED, new),
             delete=lambda old: take(DELETED, old),
         )
-
-
-def _by_plural(name: str) -> Resource[Any] | None:
-    for resource in (*api.ALL_VOLCANO, *api.ALL_KUBERNETES):
-        if resource.plural == name:
-            return resource
-    return None

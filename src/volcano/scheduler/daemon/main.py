@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from volcano.http.message import Request, Response
     from volcano.http.server import Server
     from volcano.scheduler.daemon.flags import Flags
     from volcano.scheduler.daemon.server import Scheduler
@@ -67,6 +69,10 @@ async def _serve(flags: Flags) -> None:
     client = Client(HttpTransport(load(flags.kubeconfig or None, None, flags.master or None)), user_agent=PROGRAM)
     scheduler = Scheduler(client, flags)
     servers = await _listen(scheduler, flags)
+    dumps: set[asyncio.Task[Path]] = set()
+    if flags.cache_dumper:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGUSR1, lambda: dumps.add(loop.create_task(scheduler.dump())))
     try:
         with stop_on_signals() as stop:
             await scheduler.run(stop)
@@ -78,12 +84,21 @@ async def _serve(flags: Flags) -> None:
 
 async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
     """Metrics and health, before anything else: standbys answer too."""
-    from volcano.http.health import HealthApp, parse_address, serve_health
+    from volcano.http.health import HealthApp, parse_address, serve_health, text
     from volcano.http.server import serve
     from volcano.http.tls import server_context
 
     alive = {"leader-election": scheduler.elector.health} if scheduler.elector else {}
-    app = HealthApp(scheduler.metrics.registry, alive=alive, ready={"scheduler": scheduler.is_ready})
+
+    async def dump(_request: Request) -> Response:
+        return text(200, f"{await scheduler.dump()}\n")
+
+    app = HealthApp(
+        scheduler.metrics.registry,
+        alive=alive,
+        ready={"scheduler": scheduler.is_ready},
+        routes={"/debug/dump": dump} if flags.cache_dumper else None,
+    )
     servers = []
     if flags.enable_metrics:
         servers.append(await serve_health(app, flags.listen_address))

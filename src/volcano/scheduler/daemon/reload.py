@@ -31,7 +31,8 @@ class Configuration:
         self._on_reload = on_reload or (lambda _outcome: None)
         self._seen: tuple[object, ...] = ()
         self.registry: Registry = self._registry()
-        self.conf: Conf = grammar.parse(grammar.DEFAULT_CONF, self.registry.actions)
+        self.text = grammar.DEFAULT_CONF
+        self.conf: Conf = grammar.parse(self.text, self.registry.actions)
         self._read(first=True)
         self._seen = self._stamp()
 
@@ -54,7 +55,8 @@ class Configuration:
                 raise ConfError("--disable-default-scheduler-config needs --scheduler-conf")
             return False
         try:
-            conf = grammar.parse(self._path.read_text(), self.registry.actions)
+            text = self._path.read_text()
+            conf = grammar.parse(text, self.registry.actions)
         except (OSError, UnicodeDecodeError, ConfError) as problem:
             message = f"{self._path}: {problem}"
             if first and self._required:
@@ -64,6 +66,7 @@ class Configuration:
         for warning in conf.warnings:
             log.warning("%s: %s", self._path, warning)
         self.conf = conf
+        self.text = text
         self.problem = ""
         self._on_reload("loaded")
         log.info("%s is in force: actions %s", self._path, ", ".join(conf.actions))

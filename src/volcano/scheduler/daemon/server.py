@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import os
 import random
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from volcano.http.lifetime import settle_collector, until_stopped
 from volcano.kube.client import Client
 from volcano.kube.events import EventRecorder
 from volcano.kube.leader import LeaderElector
-from volcano.scheduler import engine
+from volcano.scheduler import dump, engine
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
 from volcano.scheduler.daemon import queues
@@ -35,6 +38,8 @@ T = TypeVar("T")
 DEBOUNCE_SECONDS: Final = 0.010
 CONF_CHECK_SECONDS: Final = 1.0
 FAREWELL_SECONDS: Final = 5.0
+DUMP_PAUSE_SECONDS: Final = 5.0
+"""Whoever asks again within this time gets the same file."""
 
 
 async def run(client: Client, flags: Flags, stop: asyncio.Event, scheduler: Scheduler | None = None) -> None:
@@ -73,8 +78,10 @@ class Scheduler:
         self.leading = self.elector is None
         self._client = client
         self._rng = random.Random(seed)
+        self._next_seed = self._rng.getrandbits(63)
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._cycled = False
+        self._last_dump: tuple[float, Path | None] = (0.0, None)
         self._warned: set[str] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -101,6 +108,25 @@ class Scheduler:
         if self.feed.missing:
             return f"waiting for the first view of {', '.join(sorted(self.feed.missing))}"
         return "waiting for the first cycle" if self.leading and not self._cycled else None
+
+    async def dump(self) -> Path:
+        """Write what the next cycle will see to a file that only its owner can read; `vcctl schedule -f` repeats it."""
+        at, last = self._last_dump
+        if last is not None and time.monotonic() - at < DUMP_PAUSE_SECONDS:
+            return last
+        text = await self._in_engine(self._dumped)
+        path = Path(self.flags.cache_dump_dir, f"volcano-scheduler-{int(time.time() * 1000)}.json")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text)
+        log.info("the scheduler's input was written to %s", path)
+        self._last_dump = (time.monotonic(), path)
+        return path
+
+    def _dumped(self) -> bytes:
+        self.feed.apply()
+        record = dump.Record(self.configuration.text, self.flags.deciding, time.time(), self._next_seed)
+        return json.dumps(dump.document(dump.of_cluster(self.cluster), record), default=str).encode()
 
     # The loop
 
@@ -141,12 +167,13 @@ class Scheduler:
     def _decide(self, loop: asyncio.AbstractEventLoop) -> Decisions:
         """On the engine's thread. Binds of a complete gang leave while the next one is being placed."""
         self.feed.apply()
+        seed, self._next_seed = self._next_seed, self._rng.getrandbits(63)
         return engine.cycle(
             self.cluster,
             self.configuration.conf,
             self.options,
             time.time(),
-            self._rng,
+            random.Random(seed),
             registry=self.configuration.registry,
             on_commit=lambda binds: _hand_over(loop, self.outbox, binds),
             timer=time.perf_counter,
