@@ -1,0 +1,80 @@
+"""vcctl explain on manifests: which stage refuses, with which numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from volcano.cli.main import run
+
+WORLD = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "2", memory: 8Gi, pods: "10"}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: default}
+spec: {weight: 1, capability: {cpu: "1"}}
+status: {state: Open}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: train, namespace: default}
+spec: {minMember: 2, queue: default, minResources: {cpu: "4"}}
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> str:
+    path = tmp_path / "world.yaml"
+    path.write_text(WORLD)
+    return str(path)
+
+
+def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert run(["explain", *arguments, "-o", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_podgroup_that_is_not_admitted(world: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = explained(capsys, "pg", "train", "-f", world)
+
+    assert found["phase"] == "Pending"
+    assert (found["reason"]["stage"], found["reason"]["need"]) == ("enqueue", 4000)
+
+
+def test_a_job_is_found_by_the_name_of_its_podgroup(world: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explained(capsys, "job", "train", "-f", world)["podgroup"] == "default/train"
+
+
+def test_a_queue_says_who_waits(world: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = explained(capsys, "queue", "default", "-f", world)
+
+    assert found["capability"] == {"cpu": "1"}
+    assert list(found["waiting"]) == ["default/train"]
+
+
+def test_text_is_for_people(world: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "podgroup", "train", "-f", world]) == 0
+
+    assert "4 cpu needed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pod", "nobody"], "pod default/nobody is not known to the scheduler"),
+        (["queue", "nobody"], "queue nobody does not exist"),
+        (["node", "n1"], "there is nothing to explain about a node"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    arguments: list[str], message: str, world: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", *arguments, "-f", world]) != 0
+    assert message in capsys.readouterr().err
