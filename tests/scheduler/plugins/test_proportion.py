@@ -112,3 +112,51 @@ tiers:
 
     assert [eviction.job for eviction in decisions.evictions] == ["default/there"]
     assert decisions.pipelined == {"default/here-worker-0": "n1"}
+
+
+jobs_drawn = st.lists(
+    st.tuples(st.integers(1, 8), st.integers(0, 8), st.integers(1, 4), st.sampled_from("abc"), st.booleans()),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(jobs_drawn, st.integers(0, 12), st.integers(0, 12), st.lists(st.integers(1, 12), min_size=1, max_size=4))
+def test_no_queue_goes_beyond_its_capability_nor_what_it_deserves(
+    drawn: list[tuple[int, int, int, str, bool]], cap_a: int, cap_b: int, sizes: list[int]
+) -> None:
+    world = World(
+        nodes=[node(f"n{i}", cpu=cpu) for i, cpu in enumerate(sizes)],
+        queues=[
+            queue("a", weight=3, capability={"cpu": cap_a} if cap_a else {}),
+            queue("b", capability={"cpu": cap_b} if cap_b else {}),
+            queue("c", guarantee={"cpu": 2}),
+        ],
+        jobs=[
+            gang(
+                f"g{i}",
+                pods=pods,
+                min_available=min(least, pods),
+                cpu=cpu,
+                queue=name,
+                phase="Pending" if waits else "Inqueue",
+                min_resources={"cpu": cpu * min(least, pods)} if waits else None,
+                created=i,
+            )
+            for i, (pods, least, cpu, name, waits) in enumerate(drawn)
+        ],
+    )
+    deserved = {
+        name: account.limit
+        for name, account in world.session().plugins["proportion"].accounts.items()  # type: ignore[attr-defined]
+    }
+
+    for _ in range(3):
+        decisions = world.cycle()
+
+    for name, found in world.cluster.queues.items():
+        cap = found.capability.get(0)
+        assert cap is None or found.allocated[0] <= cap
+        assert found.allocated[0] <= deserved.get(name, found.allocated)[0]
+    assert not decisions.binds
