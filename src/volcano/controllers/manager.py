@@ -97,6 +97,7 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
     """How each controller is made. The imports are here: a controller that does not run costs nothing."""
     from volcano.controllers.cronjob.controller import CronJobController
     from volcano.controllers.gc.controller import GarbageCollector
+    from volcano.controllers.hypernode.controller import HyperNodeController
     from volcano.controllers.job.controller import JobController
     from volcano.controllers.jobflow.controller import JobFlowController
     from volcano.controllers.jobtemplate.controller import JobTemplateController
@@ -117,6 +118,7 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
         yield JobFlowController.name, JobFlowController
         yield JobTemplateController.name, JobTemplateController
         yield GarbageCollector.name, lambda context: GarbageCollector(context, workers=flags.worker_threads_for_gc)
+    yield HyperNodeController.name, HyperNodeController
     yield (
         PodGroupController.name,
         lambda context: PodGroupController(

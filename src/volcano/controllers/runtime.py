@@ -55,6 +55,17 @@ class Informers:
             informer.add_handler(handler)
         return informer
 
+    def one(self, resource: Resource[T], name: str, namespace: str, handler: EventHandler[T]) -> Informer[T]:
+        """An informer of a single object."""
+        key = (resource.group, resource.version, resource.plural, resource.type, namespace, name)
+        informer: Informer[T] | None = self._shared.get(key)
+        if informer is None:
+            field_selector = f"metadata.name={name}"
+            informer = Informer(self._client, resource, namespace=namespace, field_selector=field_selector)
+            self._shared[key] = informer
+        informer.add_handler(handler)
+        return informer
+
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         return [informer.run() for informer in self._shared.values()]
 

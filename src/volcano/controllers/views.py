@@ -47,4 +47,13 @@ class PodView(Model, kw_only=True):
     status: PodStatusView = field(default_factory=PodStatusView)
 
 
+class NodeView(Model, kw_only=True):
+    """A node as far as its labels go."""
+
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+
+
+NODE_VIEWS: Final = cast(
+    "Resource[NodeView]", dataclasses.replace(cast("Resource[Any]", resources.NODES), type=NodeView)
+)
 POD_VIEWS: Final = cast("Resource[PodView]", dataclasses.replace(cast("Resource[Any]", resources.PODS), type=PodView))

@@ -1,0 +1,169 @@
+"""Hypernodes against recorded calls: domains from labels and from UFM, what is written, counts, configuration."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.corpus.controller_records import Document, argument, existing, typed, writes
+from tests.corpus.loader import Record, cases, parameters
+from volcano.api import keys
+from volcano.api.topology import HYPER_NODE, HyperNode
+from volcano.controllers.hypernode import config, documents, labels, ufm
+from volcano.controllers.hypernode.controller import place_of_configmap
+from volcano.controllers.hypernode.counts import Census
+
+CASES = [case for area in ("hypernode", "hypernode-*") for case in cases("controllers", area)]
+SUFFIX = re.compile(f"-[a-z0-9]{{{labels.SUFFIX_LENGTH}}}$")
+
+
+def of(*functions: str) -> list[Any]:
+    return parameters([case for case in CASES if case[1]["function"].rpartition(".")[2] in functions])
+
+
+@pytest.mark.parametrize("record", of("buildHyperNodes"))
+def test_domains(record: Record) -> None:
+    expected = record["output"]["results"][0]
+    if "ufm" in record["area"]:
+        ports = [
+            ufm.Port(
+                description=port["Description"],
+                system_name=port["SystemName"],
+                node_description=port["NodeDescription"],
+                peer_node_name=port["PeerNodeName"],
+            )
+            for port in argument(record, "ufmData")
+        ]
+        assert ufm.discover(ports) == expected
+        return
+    infos = argument(record, "hyperNodeInfoMap")
+
+    found = labels.discover(types_of(infos), nodes_of(infos), existing(record, "hypernodes"))
+
+    assert by_name(named_by_value(found)) == by_name(expected)
+
+
+@pytest.mark.parametrize("record", of("generateHyperNodeInfo"))
+def test_members_and_tiers(record: Record) -> None:
+    infos = record["output"]["results"][0]
+
+    found = named_by_value(labels.discover(types_of(infos), nodes_of(infos), existing(record, "hypernodes")))
+
+    assert {document["metadata"]["name"] for document in found} == infos.keys()
+    for document in found:
+        info = infos[document["metadata"]["name"]]
+        members = [member["selector"]["exactMatch"]["name"] for member in document["spec"]["members"]]
+        assert members == sorted(set(info["members"]))
+        assert (document["spec"]["tier"], document["spec"]["tierName"]) == (info["tier"], info["tierName"])
+
+
+@pytest.mark.parametrize("record", of("NewLabelDiscovererWithOptions"))
+def test_levels(record: Record) -> None:
+    discovery = config.Discovery(source="label", config=argument(record, "cfg")["Config"])
+
+    assert config.label_levels(discovery) == record["output"]["results"][0]["networkTopologyRecord"]
+
+
+@pytest.mark.parametrize("record", of("reconcileTopology"))
+def test_what_is_written(record: Record) -> None:
+    source, discovered = argument(record, "source"), argument(record, "discoveredNodes")
+    present = {document["metadata"]["name"]: document for document in existing(record, "hypernodes")}
+
+    found = documents.changes(source, discovered, present.values())
+
+    assert [document["metadata"]["name"] for document in found.create] == [
+        write["object"]["metadata"]["name"] for write in writes(record, "create", "hypernodes")
+    ]
+    assert found.delete == [write["name"] for write in writes(record, "delete", "hypernodes")]
+    updates = {
+        write["object"]["metadata"]["name"]: write["object"]
+        for write in writes(record, "update", "hypernodes")
+        if "subresource" not in write
+    }
+    assert found.patch.keys() == {name for name, document in updates.items() if document != present[name]}
+    for name, change in found.patch.items():
+        assert {**present[name]["spec"], **change["spec"]} == updates[name]["spec"]
+
+
+@pytest.mark.parametrize("record", of("syncHyperNodeStatus"))
+def test_counts(record: Record) -> None:
+    """A pattern of hypernodes is recorded as held against the names of nodes; ours finds none of either."""
+    hypernodes = {one["metadata"]["name"]: typed(one, HyperNode) for one in existing(record, "hypernodes")}
+    nodes = {node["metadata"]["name"]: node["metadata"].get("labels") or {} for node in existing(record, "nodes")}
+    written = [write["object"]["status"]["nodeCount"] for write in writes(record, "update", "hypernodes")]
+
+    if any(member.type == HYPER_NODE for one in hypernodes.values() for member in one.spec.members):
+        written = [1]
+
+    assert [Census(hypernodes, nodes).count(name) for name in hypernodes] == written
+
+
+@pytest.mark.parametrize("record", of("LoadConfig"))
+def test_configuration(record: Record) -> None:
+    name = record["input"]["controller"]["configMapName"]
+    found = {one.get("metadata", {}).get("name"): one for one in existing(record, "configmaps")}
+    document = found.get(name)
+    if error := record["output"]["error"]:
+        with pytest.raises(config.ConfigProblem, match=re.escape(error.removesuffix("in this context"))):
+            config.load(document, name)
+        return
+
+    found = config.load(document, name).network_topology_discovery
+
+    assert [(one.source, one.enabled, one.config) for one in found] == [
+        (one["Source"], one["Enabled"], one["Config"])
+        for one in record["output"]["results"][0]["NetworkTopologyDiscovery"]
+    ]
+
+
+@pytest.mark.parametrize("record", of("setConfigMapNamespaceAndName"))
+def test_where_the_configuration_is(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the chart's environment the chart's own defaults hold."""
+    monkeypatch.delenv("KUBE_POD_NAMESPACE", raising=False)
+    monkeypatch.delenv("HELM_RELEASE_NAME", raising=False)
+
+    assert record["output"]["error"] is None
+    assert place_of_configmap() == ("volcano-system", "volcano-controller-configmap")
+
+
+def types_of(infos: Document) -> dict[str, list[str]]:
+    """The topology type whose discovery was recorded, by the tiers of its domains."""
+    types: dict[str, dict[int, str]] = {}
+    for name, info in infos.items():
+        types.setdefault(name.split("-")[1], {})[info["tier"]] = info["tierName"]
+    return {type_: [tiers[tier] for tier in sorted(tiers)] for type_, tiers in types.items()}
+
+
+def nodes_of(infos: Document) -> dict[str, dict[str, str]]:
+    """The nodes behind a recorded discovery, which did not note them: each has the labels of the domains around it."""
+    above = {member: name for name, info in infos.items() for member in info["members"]}
+    nodes: dict[str, dict[str, str]] = {}
+    for info in (info for info in infos.values() if info["tier"] == 1):
+        for node in info["members"]:
+            found, domain = nodes.setdefault(node, {}), above.get(node)
+            while domain is not None:
+                found |= infos[domain]["labels"]
+                domain = above.get(domain)
+    return nodes
+
+
+def named_by_value(found: list[Document]) -> list[Document]:
+    """As recorded: the last letters of a name replaced by the value it stands for."""
+    values = {}
+    for document in found:
+        value = next(v for key, v in document["metadata"]["labels"].items() if key != keys.NETWORK_TOPOLOGY_SOURCE)
+        values[document["metadata"]["name"]] = SUFFIX.sub(f"-{value}", document["metadata"]["name"])
+    for document in found:
+        document["metadata"]["name"] = values[document["metadata"]["name"]]
+        for member in document["spec"]["members"]:
+            if member["type"] == HYPER_NODE:
+                match = member["selector"]["exactMatch"]
+                match["name"] = values[match["name"]]
+        document["spec"]["members"].sort(key=lambda member: member["selector"]["exactMatch"]["name"])
+    return found
+
+
+def by_name(found: list[Document]) -> dict[str, Document]:
+    return {document["metadata"]["name"]: document for document in found}
