@@ -17,7 +17,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True)
 class Difference:
-    """At one place of one answer, the real server says one thing and local mode another."""
+    """At one place of one answer the servers say different things. `message` is the real one's."""
 
     sequence: str
     step: int
@@ -25,6 +25,13 @@ class Difference:
     place: str
     real: Any
     ours: Any
+    real_status: int = 0
+    our_status: int = 0
+    message: str = ""
+
+    @property
+    def status_equal(self) -> bool:
+        return self.real_status == self.our_status
 
     def __str__(self) -> str:
         return (
@@ -46,7 +53,13 @@ def differences(sequence: str, real: Sequence[Record], ours: Sequence[Record]) -
         places = list(_places("", one, other))
         if decisive := [place for place in places if place[0] in ("status", "body.kind")]:
             places = decisive + [place for place in places if place[0] in ("body.message", "body")]
-        found += [Difference(sequence, step, one["request"], *place) for place in places if _is_news(place, told)]
+        body = one.get("body")
+        message = str(body.get("message", "")) if isinstance(body, dict) else ""
+        found += [
+            Difference(sequence, step, one["request"], *place, one["status"], other["status"], message)
+            for place in places
+            if _is_news(place, told)
+        ]
     if len(real) != len(ours):
         found.append(Difference(sequence, min(len(real), len(ours)), "the end", "steps", len(real), len(ours)))
     return found

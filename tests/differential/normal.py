@@ -10,8 +10,14 @@ Document = dict[str, Any]
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _AGE = re.compile(r"(<unknown>|(\d+[smhd])+)")
-_ADDRESS = re.compile(r"10\.96\.\d+\.\d+")
+_ADDRESS = re.compile(r"10(\.\d+){3}")
+_RECORD = re.compile(r"in record \(\d+\)")
 _LIST_FIELDS = {"continue", "resourceVersion", "remainingItemCount", "selfLink"}
+
+
+def _by_manager(entry: Document) -> tuple[str, ...]:
+    """Kubernetes sorts by time, to the second; conversations are faster than that."""
+    return tuple(str(entry.get(name, "")) for name in ("manager", "operation", "subresource", "apiVersion"))
 
 
 class Names:
@@ -39,6 +45,7 @@ class Names:
     def text(self, text: str) -> str:
         text = text.replace(self._namespace, "{ns}")
         text = _UID.sub(lambda found: self._uids.get(found[0], found[0]), text)
+        text = _RECORD.sub("in record (version)", text)
         return _ADDRESS.sub("address", _TIME.sub("time", text))
 
     def _document(self, document: Document, key: str) -> Document:
@@ -56,7 +63,7 @@ class Names:
             if base := document.get("generateName"):
                 normal["name"] = f"{base}*"
             if "managedFields" in document:
-                normal["managedFields"] = sorted(normal["managedFields"], key=str)
+                normal["managedFields"] = sorted(normal["managedFields"], key=_by_manager)
         if document.get("kind") == "Table":
             normal["rows"] = [self._row(row) for row in normal.get("rows") or ()]
         return normal

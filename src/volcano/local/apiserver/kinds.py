@@ -5,6 +5,7 @@ The schemas themselves come from `volcano.api` and from CustomResourceDefinition
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -94,11 +95,11 @@ class Kinds:
 
     def check_types(self, call: Call, document: JsonObject) -> None:
         """Refuse a built-in object that Kubernetes' own decoder could not read, or that lacks what it must have."""
-        causes = self.check(call.resource, document)
-        if causes and not any(cause["reason"] == "FieldValueTypeInvalid" for cause in causes):
-            raise status.invalid(call.resource, document["metadata"].get("name") or "", causes)
-        if causes:
+        causes = [shown for found in self.check(call.resource, document) if (shown := _as_built_in(found)) is not None]
+        if any(cause["reason"] == "FieldValueTypeInvalid" or _FORMAT.search(cause["message"]) for cause in causes):
             raise _unreadable(call.resource.kind, call.resource.version, causes)
+        if causes:
+            raise status.invalid(call.resource, document["metadata"].get("name") or "", causes)
 
     def _of(self, resource: ResourceInfo) -> schema.Compiled | None:
         try:
@@ -106,6 +107,24 @@ class Kinds:
         except KeyError:
             compiled = self._compiled[resource] = _compile(resource)
             return compiled
+
+
+_FORMAT = re.compile(r" in body (must be of type|should match) |quantities must match")
+"""Values that Kubernetes' own decoder could not read: bytes, times, quantities."""
+
+
+def _as_built_in(found: Cause) -> Cause | None:
+    """A fault as Kubernetes tells it of its own kinds. Only lists with one key are checked for repeats there."""
+    if found["reason"] != "FieldValueDuplicate":
+        return found
+    key = msgspec.json.decode(found["message"].partition(": ")[2])
+    if not isinstance(key, dict):
+        return found
+    if len(key) != 1 or found["field"].startswith("metadata."):
+        return None
+    [(name, value)] = key.items()
+    text = f"Duplicate value: {msgspec.json.encode(value).decode()}"
+    return status.cause(f"{found['field']}.{name}", text, "FieldValueDuplicate")
 
 
 def written_json(call: Call) -> bytes:

@@ -6,6 +6,8 @@ import random
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from volcano.local.apiserver.status import cause, required
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ _GENERATED_BASE = 58
 
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 
 _SUBDOMAIN_RULE = (
@@ -26,20 +27,21 @@ _SUBDOMAIN_RULE = (
     "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
-_LABEL_RULE = (
+LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
     "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-_DNS_1035_RULE = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 _QUALIFIED_RULE = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
     "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_KEY_RULE = (
+    "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
+    "(e.g. 'example.com/MyName')"
 )
 _VALUE_RULE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
@@ -47,8 +49,8 @@ _VALUE_RULE = (
     "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
 
-_LABEL_NAMES = frozenset({"namespaces"})
-_DNS_1035_NAMES = frozenset({"services"})
+_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_LABEL_NAMES = frozenset({"namespaces", "services"})
 _PATH_NAMES = frozenset(
     f"{plural}.rbac.authorization.k8s.io" for plural in ("roles", "clusterroles", "rolebindings", "clusterrolebindings")
 )
@@ -67,8 +69,8 @@ def missing_name(meta: JsonObject) -> list[Cause]:
     return [] if all(value is None or isinstance(value, str) for value in given) else _type_causes(meta)
 
 
-def check(qualified: str, document: JsonObject) -> list[Cause]:
-    """Everything wrong with the metadata of a new object or a new version of one."""
+def check(qualified: str, document: JsonObject, *, custom: bool = False) -> list[Cause]:
+    """Everything wrong with the metadata of a new object or a new version of one. `custom` kinds name finalizers freely."""
     metadata = document["metadata"]
     causes = _type_causes(metadata)
     if causes:
@@ -78,12 +80,36 @@ def check(qualified: str, document: JsonObject) -> list[Cause]:
         causes += label_causes(labels, "metadata.labels")
     if annotations := metadata.get("annotations"):
         causes += _annotation_causes(annotations)
-    for index, owner in enumerate(metadata.get("ownerReferences") or ()):
-        causes += [
-            required(f"metadata.ownerReferences[{index}].{field}", "must not be empty")
-            for field in ("apiVersion", "kind", "name", "uid")
-            if not owner.get(field)
-        ]
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+        causes += _finalizer_causes(finalizer, index, custom=custom)
+    if owners := metadata.get("ownerReferences"):
+        causes += _owner_causes(owners)
+    return causes
+
+
+def _finalizer_causes(finalizer: str, index: int, *, custom: bool) -> list[Cause]:
+    causes = _key_causes(finalizer, "metadata.finalizers")
+    if not custom and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        why = "name is neither a standard finalizer name nor is it fully qualified"
+        causes.append(_invalid(f"metadata.finalizers[{index}]", finalizer, why))
+    return causes
+
+
+def _owner_causes(owners: list[JsonObject]) -> list[Cause]:
+    causes = [
+        _invalid(f"metadata.ownerReferences.{field}", "", f"{what}must not be empty")
+        for owner in owners
+        for field, what in (("apiVersion", "version "), ("kind", ""), ("name", ""), ("uid", ""))
+        if not owner.get(field)
+    ]
+    controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
+    if len(controllers) > 1:
+        shown = msgspec.json.encode(owners).decode()
+        why = (
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            f"{controllers[0]} and {controllers[1]}"
+        )
+        causes.append(cause("metadata.ownerReferences", f"Invalid value: {shown}: {why}"))
     return causes
 
 
@@ -93,12 +119,10 @@ def name_causes(qualified: str, name: str) -> list[Cause]:
         return [_invalid("metadata.name", name, "may not be '.' or '..' or contain '/' or '%'")] if bad else []
     pattern, rule, limit = SUBDOMAIN, _SUBDOMAIN_RULE, 253
     if qualified in _LABEL_NAMES:
-        pattern, rule, limit = LABEL, _LABEL_RULE, 63
-    elif qualified in _DNS_1035_NAMES:
-        pattern, rule, limit = DNS_1035, _DNS_1035_RULE, 63
+        pattern, rule, limit = LABEL, LABEL_RULE, 63
     causes = []
     if len(name) > limit:
-        causes.append(_invalid("metadata.name", name, f"must be no more than {limit} bytes"))
+        causes.append(_invalid("metadata.name", name, f"must be no more than {limit} characters"))
     if not pattern.fullmatch(name):
         causes.append(_invalid("metadata.name", name, rule))
     return causes
@@ -189,6 +213,8 @@ def _annotation_causes(annotations: JsonObject) -> list[Cause]:
 def _key_causes(key: str, field: str) -> list[Cause]:
     prefix, slash, name = key.rpartition("/")
     causes = []
+    if slash and "/" in prefix:
+        return [_invalid(field, key, _KEY_RULE)]
     if slash and not (prefix and len(prefix) <= 253 and SUBDOMAIN.fullmatch(prefix)):
         causes.append(_invalid(field, key, "prefix part " + (_SUBDOMAIN_RULE if prefix else "must be non-empty")))
     if not name:

@@ -34,6 +34,8 @@ def default_pod(spec: JsonObject) -> None:
     """The same, and what only pods get and their templates do not."""
     default_pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     on_host = bool(spec.get("hostNetwork"))
     for section in ("initContainers", "containers"):
         for container in spec.get(section) or ():

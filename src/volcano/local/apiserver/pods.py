@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from volcano.local.apiserver.pod_defaults import DEFAULT_GRACE_SECONDS, default_pod
-from volcano.local.apiserver.status import cause, required
+from volcano.local.apiserver.pod_rules import spec_causes
+from volcano.local.apiserver.status import cause
 from volcano.local.apiserver.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -80,37 +81,6 @@ def qos_class(spec: JsonObject) -> str:
 
 def _positive(quantity: object) -> bool:
     return quantity is not None and str(quantity).strip("0.") != ""
-
-
-def spec_causes(spec: JsonObject, field: str) -> list[Cause]:
-    """What makes a pod impossible."""
-    causes = []
-    containers = spec.get("containers")
-    if not containers:
-        causes.append(required(f"{field}.containers"))
-    names: set[str] = set()
-    for section in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(section) or ()):
-            causes += _container_causes(container, f"{field}.{section}[{index}]", names)
-    if spec.get("restartPolicy") not in ("Always", "OnFailure", "Never"):
-        value = spec.get("restartPolicy")
-        text = f'Unsupported value: "{value}": supported values: "Always", "OnFailure", "Never"'
-        causes.append(cause(f"{field}.restartPolicy", text, "FieldValueNotSupported"))
-    return causes
-
-
-def _container_causes(container: JsonObject, field: str, names: set[str]) -> list[Cause]:
-    causes = []
-    name = container.get("name")
-    if not name:
-        causes.append(required(f"{field}.name"))
-    elif name in names:
-        causes.append(cause(f"{field}.name", f'Duplicate value: "{name}"', "FieldValueDuplicate"))
-    else:
-        names.add(name)
-    if not container.get("image"):
-        causes.append(required(f"{field}.image"))
-    return causes
 
 
 def update_causes(new: JsonObject, old: JsonObject) -> list[Cause]:

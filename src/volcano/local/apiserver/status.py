@@ -128,6 +128,13 @@ def required(field: str, what: str = "") -> Cause:
     return cause(field, f"Required value: {what}" if what else "Required value", "FieldValueRequired")
 
 
+def unsupported(field: str, value: object, supported: Sequence[str]) -> Cause:
+    """A value that is none of those there are; the empty one is missing."""
+    choices = ", ".join(f'"{choice}"' for choice in supported)
+    shown = "" if value is None else value
+    return cause(field, f'Unsupported value: "{shown}": supported values: {choices}', "FieldValueNotSupported")
+
+
 def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 

@@ -62,10 +62,10 @@ class Strategy:
                 _copy_section(new, old, section)
 
     def validate(self, document: JsonObject) -> list[Cause]:
-        return metadata.check(self.resource.qualified, document)
+        return metadata.check(self.resource.qualified, document, custom=self.resource.custom)
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[Cause]:
-        return metadata.check(self.resource.qualified, new)
+        return metadata.check(self.resource.qualified, new, custom=self.resource.custom)
 
     def grace_seconds(self, document: JsonObject, asked: int | None) -> int:
         """How long a deleted object stays to end in order."""

@@ -75,20 +75,19 @@ class Writes:
         if causes := metadata.missing_name(meta):
             raise status.invalid(call.resource, "", causes)
         base = "" if meta.get("name") else meta.get("generateName") or ""
-        for attempt in range(NAME_ATTEMPTS):
-            if base:
-                meta["name"] = metadata.generated_name(base)
-            call.name = meta.get("name") or ""
-            if self.store.latest(call.resource.storage, self._key(call)) is None:
+        call.name = meta.get("name") or ""
+        for _ in range(NAME_ATTEMPTS if base else 0):
+            call.name = meta["name"] = metadata.generated_name(base)
+            if not self._exists(call):
                 break
-            if not base or attempt + 1 == NAME_ATTEMPTS:
-                raise status.already_exists(call.resource, call.name)
         strategy = self.strategy(call.resource)
         strategy.default(document)
         if "managedFields" not in meta:
             patching.track_new(call, document, self.kinds.empty(call.resource), self.clock.timestamp())
         document = await self._admit(call, "CREATE", document, None, strategy)
         if call.dry_run:
+            if self._exists(call):
+                raise status.already_exists(call.resource, call.name)
             return _encode(document)
         try:
             entry = self.store.put(call.resource.storage, self._key(call), document, 0)
@@ -208,6 +207,9 @@ class Writes:
         finalizers = (document.get("spec") or {}).get("finalizers")
         new["spec"] = {"finalizers": finalizers} if finalizers else {}
         return self._answer(call, 200, await self.store_update(call.resource, entry, new))
+
+    def _exists(self, call: Call) -> bool:
+        return self.store.latest(call.resource.storage, self._key(call)) is not None
 
     def existing(self, call: Call) -> Entry:
         entry = self.store.latest(call.resource.storage, self._key(call))
