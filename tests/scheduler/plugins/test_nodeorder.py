@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano.api.core import Affinity, Node, Service, Taint, Toleration
+from volcano.api.core import Affinity, Node, PodResourceClaim, Service, Taint, Toleration
 from volcano.testing.builders import gang, node, pod
 from volcano.testing.world import World
 
@@ -139,6 +139,17 @@ def test_refusals_have_kubernetes_words(refusing: Node, text: str) -> None:
 
     assert decisions.binds == {}
     assert decisions.pods[0].message == f"0/1 nodes are unavailable: {text}."
+
+
+def test_a_pod_with_resource_claims_waits_and_is_told_what_to_do() -> None:
+    claiming = pod("a-w-0", group="a", cpu=1)
+    claiming.spec.resource_claims = [PodResourceClaim(name="gpu", resource_claim_name="gpu")]
+    world = World(nodes=[node("n")], jobs=[gang("a", pods=[claiming])], conf=only())
+
+    decisions = world.cycle()
+
+    assert decisions.binds == {}
+    assert "request the device as an extended resource" in decisions.pods[0].message
 
 
 def test_each_toleration_opens_its_taint_only() -> None:

@@ -6,6 +6,7 @@ The rules are Kubernetes' and live in plugins/kubernetes/; room for resources is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from volcano.scheduler.cluster.resources import PODS
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.decisions import ClaimBinding
 from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.framework.reasons import FITS, Codes, Reason
+from volcano.scheduler.framework.reasons import FITS, Codes, Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.kubernetes import node_terms, ports, taints
 from volcano.scheduler.plugins.kubernetes.inter_pod import InterPodAffinity
@@ -25,6 +26,13 @@ from volcano.scheduler.plugins.predicates import verdict as refusals
 from volcano.scheduler.plugins.predicates.arguments import Arguments
 from volcano.scheduler.plugins.predicates.verdict import Verdict
 from volcano.scheduler.plugins.predicates.volumes import VolumeRules
+
+NO_RESOURCE_CLAIMS: Final = Reason(
+    Stage.DEVICE,
+    "ResourceClaimsNotSupported",
+    message="plugin DynamicResources pre-predicates failed this scheduler does not allocate resource claims: "
+    "request the device as an extended resource (resources.limits) instead of spec.resourceClaims",
+)
 
 
 class Predicates(Plugin):
@@ -52,6 +60,8 @@ class Predicates(Plugin):
         cluster.index(Census).begin()
 
     def pre_filter(self, task: Task) -> Reason | None:
+        if task.pod.spec.resource_claims:  # better no node than one without the devices
+            return NO_RESOURCE_CLAIMS
         return self._volumes.objection(task)
 
     def filter(self, profile: Profile, rows: Rows) -> Codes:
