@@ -38,7 +38,8 @@ bench: $(STAMP) ## Run every benchmark and print its figures as JSON
 kube: ## Build a real Kubernetes control plane for tests, into the cache of the user (needs Go; long the first time)
 	@sh tools/kube/build.sh
 
-docs: $(STAMP) ## Run every command and link check of the documentation
+docs: $(STAMP) ## Write the reference pages anew, then run every command and follow every link of the documentation
+	$(BIN)/python -m tools.reference
 	$(BIN)/python -m pytest tests/docs
 
 clean: ## Remove the virtual environment and caches

@@ -1,0 +1,130 @@
+"""The documentation is true: commands run, code compiles, links lead somewhere, generated pages are current."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from tools import reference
+
+from tests.docs.blocks import PAGES, ROOT, Block, anchors, blocks, links
+from volcano.cli.main import vcctl
+from volcano.scheduler.framework import conf, registry
+
+GENERATED = "vcctl.md"
+RUN = [ROOT / "README.md", ROOT / "docs" / "local-mode.md"]
+"""Pages whose commands run, from top to bottom, each page in a shell and a home of its own."""
+NOT_RUN = ("make ", ". .venv/")
+
+ALL = [block for page in PAGES for block in blocks(page)]
+
+
+def commands(block: Block) -> Iterator[list[str]]:
+    """The words of each vcctl command of a shell block, up to the first operator of the shell."""
+    for line in block.text.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+        lexer.commenters = "#"
+        words = list(lexer)
+        if words[:1] == ["vcctl"]:
+            end = next((index for index, word in enumerate(words) if set(word) <= set("|&;<>()")), len(words))
+            yield words[1:end]
+
+
+def of_language(*languages: str) -> list[Block]:
+    return [block for block in ALL if block.language in languages and block.page.name != GENERATED]
+
+
+@pytest.mark.parametrize("block", of_language("", "sh", "console"), ids=str)
+def test_commands_are_understood(block: Block) -> None:
+    for words in commands(block):
+        if any("…" in word or word.isupper() for word in words):
+            continue  # a description of a command, not one
+        command: click.Command | None = vcctl
+        context, rest = click.Context(vcctl, info_name="vcctl"), words
+        while isinstance(command, click.Group):
+            name, *rest = rest
+            command = command.get_command(context, name)
+            assert command is not None, f"vcctl has no command {name!r}"
+        command.make_context(command.name, rest, parent=context)
+
+
+@pytest.mark.parametrize("block", of_language("python"), ids=str)
+def test_code_compiles(block: Block) -> None:
+    compile(block.text, str(block), "exec")
+
+
+@pytest.mark.parametrize("block", of_language("yaml"), ids=str)
+def test_yaml_is_yaml_and_configurations_are_understood(block: Block) -> None:
+    document = yaml.safe_load(block.text)
+    if "tiers" in document:
+        built_in = registry.built_in()
+        parsed = conf.parse(block.text, built_in.actions)
+        assert parsed.warnings == ()
+        assert {option.name for option in parsed.plugins} <= built_in.plugins.keys()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link} leads nowhere"
+        if anchor:
+            assert anchor in anchors(target), f"{link}: {target.name} has no such heading"
+
+
+def test_every_page_is_found_from_the_readme() -> None:
+    found, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in found or page.suffix != ".md":
+            continue
+        found.add(page)
+        waiting += [(page.parent / link.partition("#")[0]).resolve() for link in links(page) if "://" not in link]
+    assert set(PAGES) - found == set()
+
+
+@pytest.mark.parametrize("name", reference.pages())
+def test_what_the_program_knows_is_current(name: str) -> None:
+    assert (ROOT / "docs" / name).read_text() == reference.pages()[name], "run `make docs`"
+
+
+@pytest.mark.xdist_group("docs")
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+def test_commands_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    lines = [
+        line
+        for block in blocks(page)
+        if block.language == ""
+        for line in block.text.splitlines()
+        if not line.startswith(NOT_RUN)
+    ]
+    scripts = sysconfig.get_path("scripts")
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    for name in ("KUBECONFIG", "VOLCANO_HOME"):
+        environment.pop(name, None)
+    script = "\n".join(["set -eu", "trap 'vcctl local down >/dev/null' EXIT", *lines])
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.xdist_group("docs")
+@pytest.mark.parametrize("block", [block for block in of_language("python") if block.page in RUN], ids=str)
+def test_code_runs(block: Block, tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", block.text], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
