@@ -62,6 +62,9 @@ class TopologySpread:
         constraints = self.of(profile)
         return bool(constraints.hard if self._hard else constraints.soft)
 
+    def couples(self, profile: Profile) -> bool:
+        return self.applies(profile)
+
     def affected(self, profile: Profile, changed: Index) -> Index | None:
         """All rows, as a minimum over domains or a normalisation may have shifted; none if no count has moved."""
         spread = self._spread(profile)

@@ -17,7 +17,7 @@ from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import CPU, MEMORY
 from volcano.scheduler.framework.plugin import Plugin, ScoreTerm
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.plugins.kubernetes import inter_pod, node_terms, resources, taints
+from volcano.scheduler.plugins.kubernetes import coupling, inter_pod, node_terms, resources, taints
 from volcano.scheduler.plugins.kubernetes.images import Images
 from volcano.scheduler.plugins.kubernetes.inter_pod import InterPodAffinity
 from volcano.scheduler.plugins.kubernetes.resources import NODE_SCORE_MAX
@@ -65,18 +65,10 @@ class NodeOrder(Plugin):
         ]
 
     def couples_nodes(self, profile: Profile) -> bool:
-        if self._spread is not None and self._spread.applies(profile):
-            return True
-        return self._inter_pod is not None and self._inter_pod.couples(profile)
+        return coupling.couples((self._inter_pod, self._spread), profile)
 
     def affected(self, profile: Profile, changed: Index) -> Index | None:
-        more = changed[:0]
-        for part in (self._inter_pod, self._spread):
-            rows = part.affected(profile, changed) if part is not None else changed[:0]
-            if rows is None:
-                return None
-            more = rows if not len(more) else np.union1d(more, rows)
-        return more
+        return coupling.affected((self._inter_pod, self._spread), profile, changed)
 
     def _resource_terms(self, profile: Profile) -> list[ScoreTerm]:
         """Scores that change with every placement."""

@@ -19,7 +19,7 @@ from volcano.scheduler.framework.decisions import ClaimBinding
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.reasons import FITS, Codes, Reason, Stage
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.plugins.kubernetes import node_terms, ports, taints
+from volcano.scheduler.plugins.kubernetes import coupling, node_terms, ports, taints
 from volcano.scheduler.plugins.kubernetes.inter_pod import InterPodAffinity
 from volcano.scheduler.plugins.kubernetes.spread import TopologySpread
 from volcano.scheduler.plugins.predicates import verdict as refusals
@@ -77,20 +77,10 @@ class Predicates(Plugin):
         return verdict.codes
 
     def couples_nodes(self, profile: Profile) -> bool:
-        if self._spread is not None and self._spread.applies(profile):
-            return True
-        if self._inter_pod is not None and self._inter_pod.couples(profile):
-            return True
-        return self._volumes.couples(profile)
+        return coupling.couples((self._inter_pod, self._spread, self._volumes), profile)
 
     def affected(self, profile: Profile, changed: Index) -> Index | None:
-        more = changed[:0]
-        for part in (self._inter_pod, self._spread, self._volumes):
-            rows = part.affected(profile, changed) if part is not None else changed[:0]
-            if rows is None:
-                return None
-            more = rows if not len(more) else np.union1d(more, rows)
-        return more
+        return coupling.affected((self._inter_pod, self._spread, self._volumes), profile, changed)
 
     def allocated(self, tasks: Sequence[Task]) -> Reason | None:
         return self._volumes.promise(tasks)
