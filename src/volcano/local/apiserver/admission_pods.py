@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
-_HIGHEST_USER_PRIORITY = 1_000_000_000
 _UNREACHABLE_SECONDS = 300
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -40,8 +39,13 @@ class PodDefaults:
 
     def validate(self, attributes: Attributes) -> None:
         call = attributes.call
-        if call.resource.qualified == _CLASSES and attributes.operation != "DELETE":
+        if call.resource.qualified != _CLASSES:
+            return
+        if attributes.operation != "DELETE":
             self._check_class(call, attributes.document)
+        elif call.name.startswith("system-"):
+            why = "this is a system priority class and cannot be deleted"
+            raise status.forbidden(call.resource, call.name, why)
 
     def _set_priority(self, call: Call, spec: JsonObject) -> None:
         name = spec.get("priorityClassName")
@@ -80,10 +84,6 @@ class PodDefaults:
         return best or ("", 0, "PreemptLowerPriority")
 
     def _check_class(self, call: Call, document: JsonObject) -> None:
-        value = document.get("value", 0)
-        if value > _HIGHEST_USER_PRIORITY and not call.name.startswith("system-"):
-            text = f"Forbidden: maximum allowed value of a user defined priority is {_HIGHEST_USER_PRIORITY}"
-            raise status.invalid(call.resource, call.name, [status.cause("value", text, "FieldValueForbidden")])
         if document.get("globalDefault"):
             other = self._default_class()[0]
             if other and other != call.name:

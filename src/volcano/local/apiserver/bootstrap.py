@@ -13,6 +13,7 @@ from volcano.api.resources import (
     ROLES,
 )
 from volcano.local.apiserver.rbac import seeds
+from volcano.local.apiserver.small_kinds import SYSTEM_CLASSES
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.registry import Registry, ResourceInfo
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease", "volcano-system")
-_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_CLASS_TEXTS = {
+    "system-cluster-critical": "run in the cluster, but can be moved to another node if necessary",
+    "system-node-critical": "not be moved from their current node",
+}
 _ACCESS = {resource.kind: resource for resource in (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)}
 
 
@@ -29,7 +33,7 @@ def seed(writes: Writes, registry: Registry) -> None:
     """Store what is missing of the initial objects, and bring roles of an older version up to date."""
     for name in _NAMESPACES:
         _ensure(writes, registry.get(NAMESPACES), {"metadata": {"name": name}})
-    for name, value in _CLASSES.items():
+    for name, value in SYSTEM_CLASSES.items():
         _ensure(writes, registry.get(PRIORITY_CLASSES), _priority(name, value))
     for document in seeds.load():
         info = registry.get(_ACCESS[document["kind"]])
@@ -62,7 +66,7 @@ def _complete(writes: Writes, resource: ResourceInfo, wanted: JsonObject) -> Non
 
 
 def _priority(name: str, value: int) -> JsonObject:
-    text = "Used for system critical pods that must not be moved from their node or cluster."
+    text = f"Used for system critical pods that must {_CLASS_TEXTS[name]}."
     return {
         "metadata": {"name": name},
         "value": value,

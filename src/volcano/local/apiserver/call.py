@@ -100,5 +100,6 @@ _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOpti
 
 def _invalid_option(call: Call, name: str, value: str, allowed: tuple[str, ...]) -> status.StatusError:
     choices = ", ".join(f'"{choice}"' for choice in allowed)
-    cause = status.cause(name, f'Unsupported value: "{value}": supported values: {choices}', "FieldValueNotSupported")
+    given = f'["{value}"]' if name == "dryRun" else f'"{value}"'  # a list by its type, if not in the query
+    cause = status.cause(name, f"Unsupported value: {given}: supported values: {choices}", "FieldValueNotSupported")
     return status.invalid_option(_OPTIONS.get(call.request.method, "ListOptions"), cause)

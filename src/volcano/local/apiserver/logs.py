@@ -36,9 +36,10 @@ class Logs:
     async def get(self, call: Call) -> Response:
         pod = self._writes.existing(call).document()
         container = _container(call, pod)
+        _check_options(call)
         node = pod["spec"].get("nodeName")
         if not node:
-            return Response(200, dict(_TEXT), b"")
+            return Response(204, dict(_TEXT), b"")
         host, port = self._endpoint(call, node)
         query = [(key, value) for key, value in call.request.query if key in _PASSED_ON]
         target = format_target(f"/containerLogs/{call.namespace}/{call.name}/{container}", query)
@@ -107,6 +108,30 @@ class _Relay:
 
     async def aclose(self) -> None:
         await self._stack.aclose()
+
+
+def _check_options(call: Call) -> None:
+    causes = []
+    for name, least in (("tailLines", 0), ("sinceSeconds", 1), ("limitBytes", 1)):
+        text = call.request.param(name)
+        if not text:
+            continue
+        try:
+            number = int(text)
+        except ValueError:
+            raise status.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        if number < least:
+            bound = "greater than or equal to 0" if least == 0 else "greater than 0"
+            causes.append(status.cause(name, f"Invalid value: {number}: must be {bound}"))
+    if call.request.param("sinceSeconds") and call.request.param("sinceTime"):
+        text = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"
+        causes.append(status.cause("[]", text, "FieldValueForbidden"))
+    if causes:
+        texts = [f"{cause['field']}: {cause['message']}" for cause in causes]
+        listing = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        message = f'PodLogOptions "{call.name}" is invalid: {listing}'
+        details = {"name": call.name, "kind": "PodLogOptions"}
+        raise status.StatusError(422, "Invalid", message, causes, details)
 
 
 def _container(call: Call, pod: JsonObject) -> str:

@@ -28,6 +28,7 @@ _COUNTS_GENERATIONS = frozenset(
         "jobs.batch",
         "cronjobs.batch",
         "poddisruptionbudgets.policy",
+        "priorityclasses.scheduling.k8s.io",
         "mutatingwebhookconfigurations.admissionregistration.k8s.io",
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
         "ingresses.networking.k8s.io",

@@ -272,8 +272,8 @@ def strategy_of(resource: ResourceInfo) -> Strategy:
 
         return DefinitionStrategy(resource)
     from volcano.local.apiserver.rbac.strategies import rbac_strategy
+    from volcano.local.apiserver.small_kinds import small_strategy
     from volcano.local.apiserver.workloads import workload_strategy
 
-    return (
-        workload_strategy(resource) or rbac_strategy(resource) or _SPECIAL.get(resource.qualified, Strategy)(resource)
-    )
+    special = workload_strategy(resource) or rbac_strategy(resource) or small_strategy(resource)
+    return special or _SPECIAL.get(resource.qualified, Strategy)(resource)

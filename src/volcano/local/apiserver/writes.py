@@ -268,8 +268,7 @@ def _check_identity(call: Call, document: JsonObject) -> None:
         meta.pop("namespace", None)
     elif meta.setdefault("namespace", call.namespace) != call.namespace:
         raise status.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request "
-            f"(body: {meta['namespace']!r}, URL: {call.namespace!r})"
+            "the namespace of the provided object does not match the namespace sent on the request"
         )
     if not call.name and document["metadata"].get("resourceVersion"):
         raise status.bad_request("resourceVersion should not be set on objects to be created")
@@ -286,7 +285,9 @@ def _wrong_kind(resource: ResourceInfo, kind: str, name: str) -> status.StatusEr
 def _check_body_name(call: Call, document: JsonObject) -> None:
     name = document["metadata"].get("name")
     if not name:
-        raise status.bad_request("name must be provided")
+        raise status.bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
     if name != call.name:
         raise status.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 
@@ -294,13 +295,19 @@ def _check_body_name(call: Call, document: JsonObject) -> None:
 def _check_patched(call: Call, document: JsonObject) -> None:
     if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
         raise status.bad_request("the patch leaves no object behind: metadata is gone")
+    kind, api_version = document.get("kind"), document.get("apiVersion")
+    if not call.resource.custom and (kind, api_version) != (call.resource.kind, call.resource.api_version):
+        why = f"Invalid value: the patch makes it {api_version!r}, {kind!r}: kinds do not change"
+        raise status.StatusError(422, "Invalid", f' "" is invalid: patch: {why}', [status.cause("patch", why)], {})
     _check_identity(call, document)
-    if document["metadata"].get("name") != call.name:
-        raise status.bad_request("metadata.name cannot be changed by a patch")
+    _check_body_name(call, document)
 
 
 def _check_preconditions(call: Call, entry: Entry, meta: JsonObject) -> None:
     if meta.get("uid") and meta["uid"] != entry.uid:
+        if call.request.method == "PATCH":
+            text = f'Invalid value: "{meta["uid"]}": field is immutable'
+            raise status.invalid(call.resource, call.name, [status.cause("metadata.uid", text)])
         why = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {entry.uid}"
         raise status.conflict(call.resource, call.name, why)
     wanted = meta.get("resourceVersion")
