@@ -89,12 +89,13 @@ def build(client: Client, flags: Flags, registry: Registry) -> Runtime:
         if name in makers:
             runtime.add(makers[name](context))
         else:
-            log.info("%s is not part of this version", name)
+            log.info("%s is switched off by a feature gate", name)
     return runtime
 
 
 def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]]]:
     """How each controller is made. The imports are here: a controller that does not run costs nothing."""
+    from volcano.controllers.colocation.controller import ColocationController
     from volcano.controllers.cronjob.controller import CronJobController
     from volcano.controllers.gc.controller import GarbageCollector
     from volcano.controllers.hypernode.controller import HyperNodeController
@@ -103,6 +104,8 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
     from volcano.controllers.jobtemplate.controller import JobTemplateController
     from volcano.controllers.podgroup.controller import PodGroupController
     from volcano.controllers.queue.controller import QueueController
+    from volcano.controllers.sharding.config import from_flags
+    from volcano.controllers.sharding.controller import ShardingController
 
     commands = flags.gate("QueueCommandSync")
     if flags.gate("VolcanoJobSupport"):
@@ -118,7 +121,16 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
         yield JobFlowController.name, JobFlowController
         yield JobTemplateController.name, JobTemplateController
         yield GarbageCollector.name, lambda context: GarbageCollector(context, workers=flags.worker_threads_for_gc)
+    yield ColocationController.name, ColocationController
     yield HyperNodeController.name, HyperNodeController
+    yield (
+        ShardingController.name,
+        lambda context: ShardingController(
+            context,
+            from_flags(flags.scheduler_configs, flags.shard_sync_period, trigger=flags.enable_node_event_trigger),
+            configmap=(flags.sharding_configmap_namespace, flags.sharding_configmap),
+        ),
+    )
     yield (
         PodGroupController.name,
         lambda context: PodGroupController(

@@ -1,0 +1,1 @@
+"""The colocation configuration controller: tells pods, for the node agent, how their memory is protected."""
