@@ -17,6 +17,7 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 from typing import Any
+import volcano.local.supervisor
 from volcano.local.supervisor import Daemon, Supervisor
 
 def sleeper(argv):
@@ -27,19 +28,36 @@ def sleeper(argv):
 def failing(argv):
     raise SystemExit("the port is in use")
 
+def stubborn(argv):
+    import signal, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(0.3)
+    print("started", os.getpid(), flush=True)
+    time.sleep(60)
+
+def starting():
+    while not (names := supervisor.failed()):
+        print("starting", flush=True)
+        import time
+        time.sleep(0.05)
+    print("failed", *names, flush=True)
+
 run = Path(sys.argv[1])
+volcano.local.supervisor._STOP_SECONDS = 0.5
 sys.modules["prog"] = sys.modules["__main__"]
 supervisor = Supervisor((), run, run)
 supervisor.start(Daemon(sys.argv[2], "prog:" + sys.argv[2], ()))
+if "starting" in sys.argv:
+    starting()
 supervisor.watch(lambda name, status: print(name, "ended", status, flush=True))
 """
 
 
 @pytest.fixture
 def supervise(tmp_path: Path) -> Callable[[str], subprocess.Popen[str]]:
-    def start(function: str) -> subprocess.Popen[str]:
+    def start(*words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(tmp_path), function], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", PROGRAM, str(tmp_path), *words], stdout=subprocess.PIPE, text=True
         )
 
     return start
@@ -94,3 +112,34 @@ def test_a_daemon_that_cannot_start_leaves_its_reason_in_its_log(supervise, tmp_
 
     assert line.strip() == "failing ended 1"
     assert "the port is in use" in (tmp_path / "failing.log").read_text()
+
+
+def test_a_daemon_that_is_killed_while_the_cluster_starts_gets_another_chance(supervise, tmp_path):
+    with supervise("sleeper", "starting") as process:
+        (first,) = wait_for(lambda: starts(tmp_path / "sleeper.log"))
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: len(starts(tmp_path / "sleeper.log")) == 2)
+        process.terminate()
+        said = process.stdout.read()
+
+    assert set(said.splitlines()) == {"starting"}
+
+
+def test_a_daemon_that_cannot_start_is_named(supervise):
+    with supervise("failing", "starting") as process:
+        said = "starting"
+        while said == "starting":
+            said = process.stdout.readline().strip()
+        process.terminate()
+
+    assert said == "failed failing"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_daemon_that_does_not_want_to_end_is_killed(supervise, tmp_path, number):
+    with supervise("stubborn") as process:
+        (pid,) = wait_for(lambda: starts(tmp_path / "stubborn.log"))
+        process.send_signal(number)
+
+    assert is_gone(pid)
+    assert process.returncode == 0

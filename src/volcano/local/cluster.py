@@ -107,17 +107,23 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
 
         gc.freeze()
         supervisor = Supervisor((), layout.logs, layout.run)
+        signal.signal(signal.SIGTERM, _give_up)
         try:
             supervisor.start(api_server(layout, options))
             _await_api_server(layout, supervisor)
             for daemon in daemons(layout, options):
                 supervisor.start(daemon)
             _await(layout, supervisor, _queue_is_open, "queue default to open")
+            ready()
+            supervisor.watch(lambda name, status: _log(f"{name} ended with status {status}: restarting it"))
         except BaseException:
             supervisor.stop()
             raise
-        ready()
-        supervisor.watch(lambda name, status: _log(f"{name} ended with status {status}: restarting it"))
+
+
+def _give_up(number: int, _frame: object) -> None:
+    """What SIGTERM means while the cluster starts: the daemons that run already are to be stopped."""
+    raise SystemExit(128 + number)
 
 
 @contextmanager
@@ -207,7 +213,7 @@ def _holder(lock: IO[str]) -> int | None:
 
 
 def _exists(pid: int) -> bool:
-    """Whether there is such a process; 0 stands for one that is about to write its number."""
+    """Whether there is such a process, and not only its exit status; 0 stands for one about to write its number."""
     if pid == 0:
         return True
     try:
@@ -215,7 +221,9 @@ def _exists(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass
+        return True
+    with suppress(OSError):  # there is no /proc outside Linux
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return True
 
 
@@ -231,7 +239,7 @@ def _await(layout: Layout, supervisor: Supervisor, done: Callable[[Layout], bool
                 return
         except Unreachable:
             pass
-        for name in supervisor.ended():
+        for name in supervisor.failed():
             raise LocalError(f"{_TITLES.get(name, name)} could not start: {_last_line(layout.logs / f'{name}.log')}")
         if time.monotonic() > deadline:
             raise LocalError(f"waited {READY_SECONDS:.0f} s for {what}: see the logs in {layout.logs}")

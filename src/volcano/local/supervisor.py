@@ -22,6 +22,9 @@ _PR_SET_PDEATHSIG = 1
 _RESTART_DELAYS = (0.1, 0.5, 1.0, 2.0, 5.0)
 _STEADY_SECONDS = 30.0
 _STOP_SECONDS = 10.0
+_QUICK_DEATHS = 5
+"""So often a daemon may be killed in a row while the cluster starts."""
+_HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,10 @@ class _Child:
 
 @dataclass
 class Supervisor:
-    """Runs daemons until it is told to stop. Their output goes to `log_dir/<name>.log`."""
+    """Runs daemons until it is told to stop. Their output goes to `log_dir/<name>.log`.
+
+    The first one started serves the others, and is therefore the last to be stopped.
+    """
 
     daemons: Sequence[Daemon]
     log_dir: Path
@@ -59,12 +65,13 @@ class Supervisor:
         self._fork(child)
 
     def watch(self, on_exit: Callable[[str, int], None]) -> None:
-        """Restart children that end, with growing delays, until SIGTERM or SIGINT; then stop them all."""
+        """Restart children that end, with growing delays, until SIGTERM, SIGINT or SIGHUP; then stop them all."""
         wake, notify = os.pipe()
         os.set_blocking(notify, False)
         signal.set_wakeup_fd(notify)
-        signal.signal(signal.SIGTERM, self._request_stop)
-        signal.signal(signal.SIGINT, self._request_stop)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup and background jobs have them
+                signal.signal(number, self._request_stop)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         while not self._stopping:
             self._reap(on_exit)
@@ -74,31 +81,38 @@ class Supervisor:
         self.stop()
 
     def stop(self) -> None:
-        """Ask all children to end, last started first; kill what is left after ten seconds."""
+        """Ask all children to end, the first one when the others have; kill what is left after ten seconds."""
         self._stopping = True
-        for child in reversed(self._children):
-            if child.pid:
-                _signal(child.pid, signal.SIGTERM)
-                self._await_exit(child, _STOP_SECONDS)
-        for child in self._children:
-            if child.pid:
-                _signal(child.pid, signal.SIGKILL)
-                self._await_exit(child, _STOP_SECONDS)
+        first, others = self._children[:1], self._children[1:]
+        for children in (others, first):
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                self._end(children, number)
 
-    def ended(self) -> list[str]:
-        """The daemons that have ended, by name, before `watch` takes care of them."""
-        for child in self._children:
-            if child.pid and os.waitpid(child.pid, os.WNOHANG)[0] == child.pid:
-                child.pid = 0
-        return [child.daemon.name for child in self._children if not child.pid]
+    def failed(self) -> list[str]:
+        """The daemons that cannot start, by name, before `watch` takes care of them. Those killed start again."""
+        failed: list[str] = []
+
+        def judge(name: str, status: int) -> None:
+            child = next(child for child in self._children if child.daemon.name == name)
+            if status >= 0 or child.failures >= _QUICK_DEATHS:
+                failed.append(name)
+
+        self._reap(judge)
+        if not failed:
+            self._restart_due()
+        return failed
 
     def _fork(self, child: _Child) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            _become(child.daemon, self.log_dir / f"{child.daemon.name}.log", parent)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)  # our handlers must not see what is sent to the child
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _become(child.daemon, self.log_dir / f"{child.daemon.name}.log", parent)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
         child.pid, child.started = pid, time.monotonic()
         with suppress(OSError):  # on a full disk: only `status` needs the file, the daemons must go on
             self._note(child.daemon.name, pid)
@@ -136,17 +150,15 @@ class Supervisor:
         due = [child.restart_at for child in self._children if not child.pid]
         return max(min(due) - time.monotonic(), 0.01) if due else None
 
-    def _await_exit(self, child: _Child, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            try:
-                if os.waitpid(child.pid, os.WNOHANG)[0] == child.pid:
-                    child.pid = 0
-                    return
-            except ChildProcessError:
-                child.pid = 0
-                return
-            time.sleep(0.02)
+    def _end(self, children: Sequence[_Child], number: int) -> None:
+        """Send a signal to those that run and wait for them, for all together at most ten seconds."""
+        for child in children:
+            if child.pid:
+                _signal(child.pid, number)
+        deadline = time.monotonic() + _STOP_SECONDS
+        while any(child.pid for child in children) and time.monotonic() < deadline:
+            self._reap(lambda *_: None)
+            time.sleep(0.01)
 
     def _request_stop(self, *_: object) -> None:
         self._stopping = True
@@ -157,9 +169,10 @@ def _become(daemon: Daemon, log: Path, parent: int) -> None:
     status = 1
     try:
         die_with(parent)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
+        for number in _HANDLED:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
         os.setsid()
         _redirect(log)
         module, _, function = daemon.target.partition(":")
