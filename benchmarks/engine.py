@@ -1,7 +1,7 @@
 """The engine alone, in one process: scenarios that stress it, each beside the bare NumPy loop of the same placements.
 
 `python -m benchmarks.engine [SCENARIO…] [--profile]` prints JSON; `ratio` is what matters. Scenarios: gangs, singles,
-topology, idle.
+topology, idle, preempt, reclaim.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from volcano.api.topology import ExactMatch, HyperNode, HyperNodeSpec, MemberSel
 from volcano.scheduler import engine
 from volcano.scheduler.framework import conf as conf_file
 from volcano.scheduler.framework.decisions import Decisions
-from volcano.testing.builders import gang, node
+from volcano.testing.builders import gang, node, priority_class, queue
 from volcano.testing.world import World
 
 CPU, MEMORY = 0, 1
@@ -75,7 +75,51 @@ def idle(conf: str, nodes: int = 5000, count: int = 1000, size: int = 100) -> Wo
     return world
 
 
-SCENARIOS: dict[str, Callable[[str], World]] = {"gangs": gangs, "singles": singles, "topology": topology, "idle": idle}
+def preempt(_conf: str) -> World:
+    """A thousand full nodes, and a gang of 500 that is more important than who runs there."""
+    return _full(EVICTING.format(action="preempt", quota="conformance"), claimant_queue="a")
+
+
+def reclaim(_conf: str) -> World:
+    """The same where another queue claims its share."""
+    return _full(EVICTING.format(action="reclaim", quota="capacity"), claimant_queue="b")
+
+
+EVICTING = """
+actions: "enqueue, allocate, {action}"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enableJobStarving: false
+  - name: {quota}
+- plugins:
+  - name: predicates
+  - name: nodeorder
+"""
+
+SCENARIOS: dict[str, Callable[[str], World]] = {
+    "gangs": gangs,
+    "singles": singles,
+    "topology": topology,
+    "idle": idle,
+    "preempt": preempt,
+    "reclaim": reclaim,
+}
+
+
+def _full(conf: str, *, claimant_queue: str, nodes: int = 1000, jobs: int = 200, size: int = 100) -> World:
+    world = World(
+        nodes=_nodes(nodes, cpu=jobs * size // nodes),
+        queues=[queue("a", deserved={"cpu": nodes * 10}), queue("b", deserved={"cpu": nodes * 10})],
+        priority_classes=[priority_class("high", 100)],
+        conf=conf,
+    )
+    for number in range(jobs):
+        on = [f"n{(number * size + i) % nodes}" for i in range(size)]
+        world.add_gang(gang(f"g{number}", pods=size, cpu=1, min_available=10, queue="a", nodes=on, phase="Running"))
+    world.add_gang(gang("claim", pods=500, cpu=1, queue=claimant_queue, priority_class="high"))
+    return world
 
 
 def _nodes(count: int, cpu: int = 32) -> list[Any]:
@@ -123,6 +167,8 @@ def measure(scenario: str, conf: str, *, profile: bool) -> dict[str, Any]:
         "pods": len(world.cluster.tasks),
         "jobs": len(world.cluster.jobs),
         "bound": len(decisions.binds),
+        "pipelined": len(decisions.pipelined),
+        "evicted": len(decisions.evictions),
         "seconds": round(seconds, 4),
         "next_cycle_seconds": round(again, 4),
     }

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.nodes import Mask
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.resources import fits
@@ -26,6 +27,24 @@ Accepts = Callable[[], bool]
 def open_tasks(session: Session, tasks: Sequence[Task]) -> list[Task]:
     """Pending tasks that may claim room, the first of them last."""
     return sorted((task for task in tasks if not task.gated), key=session.task_order, reverse=True)
+
+
+def claim_in_turn(session: Session, job: Job, attempt: Callable[[Task], bool]) -> None:
+    """Claim room for one task after the other, while the job starves.
+
+    Who is like somebody that has just failed is not tried: nothing has changed since.
+    """
+    tasks = open_tasks(session, list(job.pending.values()))
+    failed: set[tuple[object, ...]] = set()
+    while tasks and session.job_starving(job):
+        claimant = tasks.pop()
+        likeness = (claimant.profile.id, claimant.role, claimant.priority, claimant.nominated_node)
+        if likeness in failed:
+            continue
+        if attempt(claimant):
+            failed.clear()
+        else:
+            failed.add(likeness)
 
 
 def may_evict(task: Task) -> bool:

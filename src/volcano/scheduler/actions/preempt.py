@@ -14,6 +14,7 @@ from volcano.scheduler.actions.eviction import (
     Candidate,
     Search,
     candidate_nodes,
+    claim_in_turn,
     is_evictable,
     may_evict,
     open_tasks,
@@ -65,9 +66,7 @@ class Preempt(Action):
 
     def _for_job(self, session: Session, queue: Queue, job: Job) -> None:
         statement = session.statement()
-        tasks = open_tasks(session, list(job.pending.values()))
-        while tasks and session.job_starving(job):
-            self._claim(session, statement, tasks.pop(), queue, other_jobs=True)
+        claim_in_turn(session, job, lambda task: self._claim(session, statement, task, queue, other_jobs=True))
         if session.job_pipelined(job):
             statement.commit()
         else:

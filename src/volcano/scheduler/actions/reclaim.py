@@ -10,7 +10,7 @@ from collections import defaultdict
 import msgspec
 import numpy as np
 
-from volcano.scheduler.actions.eviction import Search, candidate_nodes, may_evict, open_tasks
+from volcano.scheduler.actions.eviction import Search, candidate_nodes, claim_in_turn, may_evict
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import Status, Task
@@ -46,17 +46,15 @@ class Reclaim(Action):
 
     def _reclaim_for(self, session: Session, queue: Queue, job: Job) -> None:
         statement = session.statement()
-        tasks = open_tasks(session, list(job.pending.values()))
-        while tasks and session.job_starving(job):
-            claimant = tasks.pop()
-            if may_evict(claimant) and session.hooks.all("preemptive", queue, [claimant]):
-                self._claim(session, statement, claimant, queue)
+        claim_in_turn(session, job, lambda task: self._claim(session, statement, task, queue))
         if session.job_pipelined(job):
             statement.commit()
         else:
             statement.discard()
 
     def _claim(self, session: Session, statement: Statement, claimant: Task, queue: Queue) -> bool:
+        if not may_evict(claimant) or not session.hooks.all("preemptive", queue, [claimant]):
+            return False
         if session.hooks.first_failure("pre_filter", claimant) is not None:
             return False
         search = Search(session, statement, claimant, queue, self.name)
