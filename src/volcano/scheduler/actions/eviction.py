@@ -34,7 +34,7 @@ def claim_in_turn(session: Session, job: Job, attempt: Callable[[Task], bool]) -
 
     Who is like somebody that has just failed is not tried: nothing has changed since.
     """
-    tasks = open_tasks(session, list(job.pending.values()))
+    tasks = [task for task in open_tasks(session, list(job.pending.values())) if may_evict(task)]
     failed: set[tuple[object, ...]] = set()
     while tasks and session.job_starving(job):
         claimant = tasks.pop()
