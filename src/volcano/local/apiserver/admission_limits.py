@@ -10,14 +10,18 @@ from volcano.local.apiserver import status
 from volcano.local.apiserver.pod_resources import containers_of, effective
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from volcano.local.apiserver.admission import Attributes
     from volcano.local.apiserver.store import Store
 
+    Amount = str | int | float | Quantity
+    Given = Mapping[str, Amount]
+
 JsonObject = dict[str, Any]
 
 _LIMITS = "limitranges"
+_ANNOTATION = "kubernetes.io/limit-ranger"
 
 
 class LimitRanges:
@@ -30,9 +34,15 @@ class LimitRanges:
         call = attributes.call
         if attributes.operation != "CREATE" or call.resource.qualified != "pods":
             return
+        notes: list[str] = []
+        spec = attributes.document.get("spec") or {}
         for item in self._items(call.namespace, "Container"):
-            for container in containers_of(attributes.document.get("spec") or {}):
-                _fill(container, item)
+            for section, word in (("containers", "container"), ("initContainers", "init container")):
+                for container in spec.get(section) or ():
+                    notes += _fill(container, item, f"{word} {container.get('name')}")
+        if notes:
+            annotations = attributes.document["metadata"].setdefault("annotations", {})
+            annotations[_ANNOTATION] = f"LimitRanger plugin set: {'; '.join(notes)}"
 
     def validate(self, attributes: Attributes) -> None:
         call = attributes.call
@@ -65,35 +75,50 @@ class LimitRanges:
                     yield item
 
 
-def _fill(container: JsonObject, item: JsonObject) -> None:
+def _fill(container: JsonObject, item: JsonObject, subject: str) -> Iterator[str]:
+    """Set what the container leaves open, and say what was set."""
     resources = container.setdefault("resources", {})
     for section, defaults in (("requests", item.get("defaultRequest")), ("limits", item.get("default"))):
-        if defaults:
-            resources[section] = {**defaults, **(resources.get(section) or {})}
+        given = resources.get(section) or {}
+        added = sorted(name for name in defaults or () if name not in given)
+        if added:
+            resources[section] = {**(defaults or {}), **given}
+            yield f"{', '.join(added)} {section[:-1]} for {subject}"
 
 
-def _faults(item: JsonObject, requests: JsonObject, limits: JsonObject) -> Iterator[str]:
-    kind = item["type"]
+def _faults(item: JsonObject, requests: Given, limits: Given) -> Iterator[str]:
+    kind, claims = item["type"], item["type"] == "PersistentVolumeClaim"
     for name, least in sorted((item.get("min") or {}).items()):
-        if name not in requests:
-            yield f"minimum {name} usage per {kind} is {least}.  No request is specified"
-        elif quantity.parse(requests[name]) < quantity.parse(least):
-            yield f"minimum {name} usage per {kind} is {least}, but request is {requests[name]}"
+        first, second = ("request", requests), ("limit", limits)
+        yield from _bound(f"minimum {name} usage per {kind} is {least}", name, quantity.parse(least), first, second, -1)
     for name, most in sorted((item.get("max") or {}).items()):
-        found, what = (requests, "request") if kind == "PersistentVolumeClaim" else (limits, "limit")
-        if name not in found:
-            yield f"maximum {name} usage per {kind} is {most}.  No {what} is specified"
-        elif quantity.parse(found[name]) > quantity.parse(most):
-            yield f"maximum {name} usage per {kind} is {most}, but {what} is {found[name]}"
+        first, second = ("limit", limits), ("request", requests)
+        if claims:
+            first, second = second, ("", {})
+        yield from _bound(f"maximum {name} usage per {kind} is {most}", name, quantity.parse(most), first, second, 1)
     for name, ratio in sorted((item.get("maxLimitRequestRatio") or {}).items()):
-        yield from _ratio_faults(kind, name, quantity.parse(ratio), requests.get(name), limits.get(name))
+        rule = f"{name} max limit to request ratio per {kind} is {ratio}"
+        yield from _ratio_faults(rule, quantity.parse(ratio), requests.get(name), limits.get(name))
 
 
-def _ratio_faults(kind: str, name: str, most: Quantity, request: object, limit: object) -> Iterator[str]:
-    if request is None or limit is None:
-        missing = "request" if request is None else "limit"
-        yield f"{name} max limit to request ratio per {kind} is {most}, but no {missing} is specified"
+def _bound(
+    rule: str, name: str, bound: Quantity, first: tuple[str, Given], second: tuple[str, Given], direction: int
+) -> Iterator[str]:
+    """`first` must be given and within the bound; `second` within it if it is given."""
+    if name not in first[1]:
+        yield f"{rule}.  No {first[0]} is specified"
         return
-    provided = quantity.parse(str(limit)).nano / max(quantity.parse(str(request)).nano, 1)
-    if provided > most.nano / quantity.NANO:
-        yield f"{name} max limit to request ratio per {kind} is {most}, but provided ratio is {provided:.6f}"
+    for what, amounts in (first, second):
+        amount = amounts.get(name)
+        if amount is not None and direction * (quantity.parse(amount).nano - bound.nano) > 0:
+            yield f"{rule}, but {what} is {amount}"
+            return
+
+
+def _ratio_faults(rule: str, most: Quantity, request: Amount | None, limit: Amount | None) -> Iterator[str]:
+    asked, allowed = (quantity.parse(amount).nano if amount is not None else 0 for amount in (request, limit))
+    if not asked or not allowed:
+        missing = "limit" if asked else "request"
+        yield f"{rule}, but no {missing} is specified or {missing} is 0"
+    elif allowed * quantity.NANO > most.nano * asked:
+        yield f"{rule}, but provided ratio is {allowed / asked:.6f}"
