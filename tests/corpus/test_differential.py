@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.corpus import differential_deviations as deviations
-from tests.corpus import differential_worlds as worlds
+from tests.corpus import differential_deviations as deviations, differential_worlds as worlds
 from tests.corpus.loader import cases, corpus_root
 
 FAMILIES = (
