@@ -146,3 +146,11 @@ def test_a_whole_cluster_runs_in_one_process(tmp_path: Path) -> None:
         ]
     finally:
         assert vcctl("local", "down") == "The cluster is stopped.\n"
+
+
+@pytest.mark.parametrize(("state", "ready"), [("Open", True), ("Closed", True), ("", False)])
+def test_a_queue_that_a_user_has_closed_does_not_keep_the_cluster_from_starting(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch, state: str, ready: bool
+) -> None:
+    monkeypatch.setattr(cluster, "get_json", lambda socket, path: {"status": {"state": state}})
+    assert cluster._queue_is_settled(layout) is ready

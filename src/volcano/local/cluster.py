@@ -113,7 +113,7 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
             _await_api_server(layout, supervisor)
             for daemon in daemons(layout, options):
                 supervisor.start(daemon)
-            _await(layout, supervisor, _queue_is_open, "queue default to open")
+            _await(layout, supervisor, _queue_is_settled, "queue default to be made and opened")
             ready()
             supervisor.watch(lambda name, status: _log(f"{name} ended with status {status}: restarting it"))
         except BaseException:
@@ -234,21 +234,23 @@ def _await_api_server(layout: Layout, supervisor: Supervisor) -> None:
 def _await(layout: Layout, supervisor: Supervisor, done: Callable[[Layout], bool], what: str) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while True:
+        seen = "it answers"
         try:
             if done(layout):
                 return
-        except Unreachable:
-            pass
+        except Unreachable as error:
+            seen = str(error)
         for name in supervisor.failed():
             raise LocalError(f"{_TITLES.get(name, name)} could not start: {_last_line(layout.logs / f'{name}.log')}")
         if time.monotonic() > deadline:
-            raise LocalError(f"waited {READY_SECONDS:.0f} s for {what}: see the logs in {layout.logs}")
+            raise LocalError(f"waited {READY_SECONDS:.0f} s for {what} ({seen}): see the logs in {layout.logs}")
         time.sleep(0.02)
 
 
-def _queue_is_open(layout: Layout) -> bool:
+def _queue_is_settled(layout: Layout) -> bool:
+    """Whether the queue has a state: Open when it is new, whatever users have made of it later."""
     found = get_json(layout.data / "api.sock", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
-    return isinstance(found, dict) and found.get("status", {}).get("state") == "Open"
+    return isinstance(found, dict) and bool(found.get("status", {}).get("state"))
 
 
 def _last_line(log: Path) -> str:

@@ -95,7 +95,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _until_ready(client: Client, failed: asyncio.Task[None]) -> None:
-    ready = asyncio.create_task(_queue_is_open(client))
+    ready = asyncio.create_task(_queue_is_settled(client))
     try:
         done, _ = await asyncio.wait({ready, failed}, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -103,16 +103,16 @@ async def _until_ready(client: Client, failed: asyncio.Task[None]) -> None:
     if failed in done:
         failed.result()
     if ready not in done:
-        raise LocalError(f"waited {READY_SECONDS:.0f} s for queue {keys.DEFAULT_QUEUE} to open")
+        raise LocalError(f"waited {READY_SECONDS:.0f} s for queue {keys.DEFAULT_QUEUE} to be made and opened")
 
 
-async def _queue_is_open(client: Client) -> None:
+async def _queue_is_settled(client: Client) -> None:
     while True:
         try:
             queue = await client.get(QUEUES, keys.DEFAULT_QUEUE)
         except NotFound:
             queue = None
-        if queue is not None and queue.status.state == "Open":
+        if queue is not None and queue.status.state:
             return
         await asyncio.sleep(0.02)
 
