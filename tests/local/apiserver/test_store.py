@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from volcano.local.apiserver.entries import Event
 from volcano.local.apiserver.journal import MemoryJournal, Row, SqliteJournal, StorageError, StorageFull
-from volcano.local.apiserver.store import HISTORY_SECONDS, Compacted, Event, Stale, Store
+from volcano.local.apiserver.store import HISTORY_SECONDS, Compacted, Stale, Store
 
 KEYS = ("a/x", "a/y", "a-b/x", "b/x")
 COLLECTIONS = ("pods", "nodes")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from volcano.local.apiserver.admission import Attributes
-    from volcano.local.apiserver.store import Collection, Entry, Event, Store
+    from volcano.local.apiserver.entries import Collection, Entry, Event
+    from volcano.local.apiserver.store import Store
 
 JsonObject = dict[str, Any]
 

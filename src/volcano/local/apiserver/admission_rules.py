@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from volcano.local.apiserver.admission import Attributes
-    from volcano.local.apiserver.store import Entry, Store
+    from volcano.local.apiserver.entries import Entry
+    from volcano.local.apiserver.store import Store
     from volcano.webhooks.rules import AdmissionResponse
 
 JsonObject = dict[str, Any]

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from volcano.local.apiserver.admission import Attributes
+    from volcano.local.apiserver.entries import Event
     from volcano.local.apiserver.faults import Cause
     from volcano.local.apiserver.registry import Registry
-    from volcano.local.apiserver.store import Event, Store
+    from volcano.local.apiserver.store import Store
     from volcano.local.apiserver.writes import Writes
 
 JsonObject = dict[str, Any]

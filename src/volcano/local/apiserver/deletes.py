@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from volcano.http.message import Response
     from volcano.local.apiserver.admission import Admission
     from volcano.local.apiserver.call import Call
-    from volcano.local.apiserver.store import Entry
+    from volcano.local.apiserver.entries import Entry
     from volcano.local.apiserver.writes import Writes
 
 JsonObject = dict[str, Any]

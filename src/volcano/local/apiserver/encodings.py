@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from volcano.http.message import Request
+    from volcano.local.apiserver.entries import Entry
     from volcano.local.apiserver.registry import ResourceInfo
-    from volcano.local.apiserver.store import Entry
 
 JsonObject = dict[str, Any]
 

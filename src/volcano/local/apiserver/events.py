@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from volcano.local.apiserver.store import Stale
 
 if TYPE_CHECKING:
-    from volcano.local.apiserver.store import Event, Store
+    from volcano.local.apiserver.entries import Event
+    from volcano.local.apiserver.store import Store
 
 JsonObject = dict[str, Any]
 

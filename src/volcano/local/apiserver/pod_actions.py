@@ -15,8 +15,9 @@ from volcano.local.apiserver.selection import selector_matches
 if TYPE_CHECKING:
     from volcano.http.message import Response
     from volcano.local.apiserver.call import Call
+    from volcano.local.apiserver.entries import Entry
     from volcano.local.apiserver.registry import ResourceInfo
-    from volcano.local.apiserver.store import Entry, Store
+    from volcano.local.apiserver.store import Store
     from volcano.local.apiserver.writes import Writes
 
 JsonObject = dict[str, Any]

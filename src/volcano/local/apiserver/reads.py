@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from volcano.http.message import Request
     from volcano.local.apiserver.encodings import Encoding
+    from volcano.local.apiserver.entries import Entry
     from volcano.local.apiserver.registry import ResourceInfo
-    from volcano.local.apiserver.store import Entry, Store
+    from volcano.local.apiserver.store import Store
 
 JsonObject = dict[str, Any]
 

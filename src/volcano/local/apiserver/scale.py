@@ -19,8 +19,8 @@ from volcano.local.apiserver.shapes import builtin_shape
 if TYPE_CHECKING:
     from volcano.http.message import Response
     from volcano.local.apiserver.call import Call
+    from volcano.local.apiserver.entries import Entry
     from volcano.local.apiserver.fieldsets import FieldSet
-    from volcano.local.apiserver.store import Entry
     from volcano.local.apiserver.writes import Writes
 
 JsonObject = dict[str, Any]

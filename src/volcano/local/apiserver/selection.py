@@ -16,9 +16,9 @@ from volcano.local.apiserver.selectors import (
 
 if TYPE_CHECKING:
     from volcano.http.message import Request
+    from volcano.local.apiserver.entries import Entry
     from volcano.local.apiserver.registry import ResourceInfo
     from volcano.local.apiserver.selectors import FieldSelector
-    from volcano.local.apiserver.store import Entry
 
 JsonObject = dict[str, Any]
 

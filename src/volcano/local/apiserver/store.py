@@ -8,28 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sortedcontainers import SortedDict
 
+from volcano.local.apiserver.entries import LAST, Collection, Entry, Event, encoded, overlaid
 from volcano.local.apiserver.journal import Journal, MemoryJournal, Row, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from volcano.local.apiserver.selection import FieldReader
-
 JsonObject = dict[str, Any]
 
 HISTORY_SECONDS = 300.0
 HISTORY_EVENTS = 50_000
-
-LAST = chr(0x10FFFF)  # sorts behind every character of a key
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
 
 
 class Compacted(Exception):
@@ -47,84 +39,6 @@ class Stale(Exception):
     def __init__(self, found: Entry | None) -> None:
         super().__init__("the object has been modified")
         self.found = found
-
-
-class Entry:
-    """One object at one revision: its bytes and the little that is needed without decoding them."""
-
-    __slots__ = ("_view", "body", "key", "labels", "revision", "row", "uid")
-
-    def __init__(self, row: int, key: str, revision: int, body: bytes, uid: str, labels: dict[str, str] | None) -> None:
-        self.row = row
-        self.key = key
-        self.revision = revision
-        self.body = body
-        self.uid = uid
-        self.labels = labels
-        self._view: tuple[FieldReader, tuple[str, ...]] | None = None
-
-    def document(self) -> JsonObject:
-        """A fresh copy of the object, the caller's to change."""
-        document: JsonObject = _decode(self.body)
-        return document
-
-    def view(self, reader: FieldReader) -> tuple[str, ...]:
-        """The few fields that selectors look at, read once."""
-        if self._view is None or self._view[0] is not reader:
-            self._view = (reader, reader(_decode(self.body)))
-        return self._view[1]
-
-
-class Event:
-    """A change of one object: `entry` is the new state (for DELETED: the last state, at the deletion's revision)."""
-
-    __slots__ = ("entry", "kind", "lines", "previous", "revision", "time")
-
-    def __init__(self, kind: str, entry: Entry, previous: Entry | None, when: float) -> None:
-        self.kind = kind
-        self.entry = entry
-        self.previous = previous
-        self.revision = entry.revision
-        self.time = when
-        self.lines: dict[Any, bytes] | None = None  # shared by watchers while the event is told around
-
-    def before(self) -> Entry:
-        """The state before the change, at the revision of the change."""
-        old = self.previous or self.entry
-        document = old.document()
-        document["metadata"]["resourceVersion"] = str(self.revision)
-        return Entry(old.row, old.key, self.revision, _encode(document), old.uid, old.labels)
-
-
-class Listener(Protocol):
-    """Whoever wants the events of a collection as they become visible."""
-
-    def offer(self, events: list[Event]) -> None: ...
-
-    def end(self) -> None:
-        """The store closes: nothing more will come."""
-
-
-class Collection:
-    """All objects of one resource, sorted by key ("namespace/name" or "name"), and their recent history."""
-
-    __slots__ = ("changes", "entries", "floor", "listeners", "log", "name")
-
-    def __init__(self, name: str, floor: int) -> None:
-        self.name = name
-        self.entries: SortedDict[str, Entry] = SortedDict()
-        self.log: deque[Event] = deque()
-        self.changes = 0  # how often the newest state changed, undoing included
-        self.floor = floor  # watches and lists can start at this revision, not before
-        self.listeners: list[Listener] = []
-
-    def keys(self, prefix: str = "", after: str = "") -> Iterator[str]:
-        """The newest state's keys that start with `prefix`, beginning behind `after`, in order."""
-        first = max(prefix, after)
-        keys: Iterator[str] = self.entries.irange(first or None, None, (not after, True))
-        if not prefix:
-            return keys
-        return _while_prefixed(keys, prefix)
 
 
 class Batch:
@@ -207,7 +121,7 @@ class Store:
             undone[event.entry.key] = event.previous
         if not undone:
             return map(collection.entries.__getitem__, collection.keys(prefix, after))
-        return _overlaid(collection, undone, prefix, after)
+        return overlaid(collection, undone, prefix, after)
 
     def remaining(self, name: str, prefix: str, after: str, revision: int) -> int:
         """How many objects of `scan(name, prefix, after, revision)` there are."""
@@ -242,7 +156,7 @@ class Store:
         revision = self.revision + 1
         metadata = document["metadata"]
         metadata["resourceVersion"] = str(revision)
-        body = _encode(_named_first(document))
+        body = encoded(document)
         row = previous.row if previous else self._take_row()
         entry = Entry(row, key, revision, body, metadata.get("uid", ""), metadata.get("labels") or None)
         collection.entries[key] = entry
@@ -258,7 +172,7 @@ class Store:
         revision = self.revision + 1
         final = previous.document() if document is None else document
         final["metadata"]["resourceVersion"] = str(revision)
-        entry = Entry(previous.row, key, revision, _encode(final), previous.uid, previous.labels)
+        entry = Entry(previous.row, key, revision, encoded(final), previous.uid, previous.labels)
         del collection.entries[key]
         self._free_rows.append(previous.row)
         self._record(collection, Event("DELETED", entry, previous, self._clock()), None)
@@ -397,13 +311,6 @@ class _Head(msgspec.Struct):
 _decode_head = msgspec.json.Decoder(_Head).decode
 
 
-def _named_first(document: JsonObject) -> JsonObject:
-    """`document` beginning with its kind and apiVersion, where lists can cut them off."""
-    if "kind" not in document or next(iter(document)) == "kind":
-        return document
-    return {"kind": document["kind"], "apiVersion": document.get("apiVersion"), **document}
-
-
 def _publish(events: list[tuple[Collection, Event]]) -> None:
     grouped: dict[Collection, list[Event]] = {}
     for collection, event in events:
@@ -413,20 +320,3 @@ def _publish(events: list[tuple[Collection, Event]]) -> None:
             listener.offer(happened)
         for event in happened:
             event.lines = None
-
-
-def _while_prefixed(keys: Iterator[str], prefix: str) -> Iterator[str]:
-    for key in keys:
-        if not key.startswith(prefix):
-            return
-        yield key
-
-
-def _overlaid(collection: Collection, undone: dict[str, Entry | None], prefix: str, after: str) -> Iterator[Entry]:
-    """Today's entries with the changes of `undone` taken back, in key order."""
-    keys = set(collection.keys(prefix, after))
-    keys.update(key for key in undone if key.startswith(prefix) and key > after)
-    for key in sorted(keys):
-        entry = undone[key] if key in undone else collection.entries[key]
-        if entry is not None:
-            yield entry

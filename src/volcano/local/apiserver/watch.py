@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from volcano.local.apiserver.encodings import Encoding
+    from volcano.local.apiserver.entries import Collection, Event
     from volcano.local.apiserver.selection import Selection
-    from volcano.local.apiserver.store import Collection, Event, Store
+    from volcano.local.apiserver.store import Store
 
 BOOKMARK_SECONDS = 60.0
 CHUNK_BYTES = 256 * 1024

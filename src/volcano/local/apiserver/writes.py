@@ -23,9 +23,10 @@ from volcano.local.apiserver.strategies import Strategy, strategy_of
 if TYPE_CHECKING:
     from volcano.local.apiserver.admission import Admission
     from volcano.local.apiserver.call import Call
+    from volcano.local.apiserver.entries import Entry
     from volcano.local.apiserver.kinds import Kinds
     from volcano.local.apiserver.registry import ResourceInfo
-    from volcano.local.apiserver.store import Entry, Store
+    from volcano.local.apiserver.store import Store
 
 JsonObject = dict[str, Any]
 

@@ -11,7 +11,8 @@ from volcano.local.apiserver.rbac.grants import CLUSTER_ROLES
 from volcano.local.apiserver.selection import selector_matches
 
 if TYPE_CHECKING:
-    from volcano.local.apiserver.store import Event, Store
+    from volcano.local.apiserver.entries import Event
+    from volcano.local.apiserver.store import Store
 
 JsonObject = dict[str, Any]
 

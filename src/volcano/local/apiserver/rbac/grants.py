@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from volcano.local.apiserver.call import User
+    from volcano.local.apiserver.entries import Entry
     from volcano.local.apiserver.rbac.rules import Question
-    from volcano.local.apiserver.store import Entry, Store
+    from volcano.local.apiserver.store import Store
 
 JsonObject = dict[str, Any]
 
