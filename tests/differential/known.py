@@ -27,7 +27,7 @@ _GO = re.compile(
     r"couldn't get version/kind|error converting YAML|yaml: |parsing time|quantities must match|unknown conversion|"
     r"is registered for version|StorageError|into Go value|error decoding patch|error unmarshaling|unmarshal "
 )
-_WHOLE_OBJECT = re.compile(r'Invalid value: \\?"?\{|Invalid value: \[\{|\n@@')
+_WHOLE_OBJECT = re.compile(r'(Invalid|Unsupported) value: \\?"?\[?\{|\n@@')
 
 
 def _is_go_text(difference: Difference) -> bool:

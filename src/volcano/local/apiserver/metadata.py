@@ -70,7 +70,7 @@ def missing_name(meta: JsonObject) -> list[Cause]:
 
 
 def check(qualified: str, document: JsonObject, *, custom: bool = False) -> list[Cause]:
-    """Everything wrong with the metadata of a new object or a new version of one. `custom` kinds name finalizers freely."""
+    """Everything wrong with an object's metadata. Kinds of users (`custom`) may call finalizers as they like."""
     metadata = document["metadata"]
     causes = _type_causes(metadata)
     if causes:

@@ -1,22 +1,25 @@
-"""Defaults of workload kinds and services, as far as clients and controllers rely on them."""
+"""Kinds with a pod template: what they default to. workload_rules.py judges them."""
 
 from __future__ import annotations
 
-import ipaddress
-import zlib
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from volcano.local.apiserver import workload_rules as rules
 from volcano.local.apiserver.pod_defaults import default_pod_spec
+from volcano.local.apiserver.services import ServiceStrategy
+from volcano.local.apiserver.status import cause
 from volcano.local.apiserver.strategies import Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from volcano.local.apiserver.faults import Cause
     from volcano.local.apiserver.registry import ResourceInfo
 
 JsonObject = dict[str, Any]
 
-_SERVICE_NETWORK = ipaddress.ip_network("10.96.0.0/12")
 _ROLLING = {"maxUnavailable": "25%", "maxSurge": "25%"}
 
 
@@ -38,6 +41,14 @@ class WorkloadStrategy(Strategy):
         super().prepare_create(document)
         document["status"] = {}
 
+    def validate(self, document: JsonObject) -> list[Cause]:
+        deploys = self.resource.kind == "Deployment"
+        judge = rules.deployment_causes if deploys else rules.workload_causes
+        return super().validate(document) + judge(document.get("spec") or {})
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[Cause]:
+        return self.validate(new) + rules.changed_selector(new.get("spec") or {}, old.get("spec") or {})
+
 
 class JobStrategy(WorkloadStrategy):
     """batch/v1 Jobs choose their pods by labels that the server makes up."""
@@ -51,41 +62,22 @@ class JobStrategy(WorkloadStrategy):
         for prefix in ("batch.kubernetes.io/", ""):
             labels[f"{prefix}controller-uid"] = meta["uid"]
             labels[f"{prefix}job-name"] = meta["name"]
-        spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": meta["uid"]}}
+        wanted = (spec.get("selector") or {}).get("matchLabels") or {}
+        spec["selector"] = {"matchLabels": {**wanted, "batch.kubernetes.io/controller-uid": meta["uid"]}}
+        if not meta.get("labels"):
+            meta["labels"] = dict(labels)
 
+    def validate(self, document: JsonObject) -> list[Cause]:
+        spec = document.get("spec") or {}
+        causes = Strategy.validate(self, document) + rules.job_causes(spec)
+        chosen = (spec.get("selector") or {}).get("matchLabels") or {}
+        if not spec.get("manualSelector") and set(chosen) - {"batch.kubernetes.io/controller-uid", "controller-uid"}:
+            shown = msgspec.json.encode(spec["selector"]).decode()
+            causes.append(cause("spec.selector", f"Invalid value: {shown}: `selector` not auto-generated"))
+        return causes
 
-class ServiceStrategy(Strategy):
-    """Services get an address that stays theirs; nothing routes to it."""
-
-    def default(self, document: JsonObject) -> None:
-        spec = document.setdefault("spec", {})
-        spec.setdefault("type", "ClusterIP")
-        spec.setdefault("sessionAffinity", "None")
-        spec.setdefault("internalTrafficPolicy", "Cluster")
-        for port in spec.get("ports") or ():
-            port.setdefault("protocol", "TCP")
-            port.setdefault("targetPort", port.get("port"))
-
-    def prepare_create(self, document: JsonObject) -> None:
-        super().prepare_create(document)
-        spec, meta = document["spec"], document["metadata"]
-        document["status"] = {"loadBalancer": {}}
-        if spec["type"] == "ExternalName":
-            return
-        if not spec.get("clusterIP"):
-            number = zlib.crc32(f"{meta.get('namespace')}/{meta['name']}".encode()) % (
-                _SERVICE_NETWORK.num_addresses - 2
-            )
-            spec["clusterIP"] = str(_SERVICE_NETWORK[number + 1])
-        spec.setdefault("clusterIPs", [spec["clusterIP"]])
-        spec.setdefault("ipFamilies", ["IPv4"])
-        spec.setdefault("ipFamilyPolicy", "SingleStack")
-
-    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
-        super().prepare_update(new, old)
-        for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if field in old["spec"]:
-                new["spec"].setdefault(field, old["spec"][field])
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[Cause]:
+        return self.validate(new) + rules.changed_job(new.get("spec") or {}, old.get("spec") or {})
 
 
 def _deployment(spec: JsonObject) -> None:
