@@ -39,7 +39,7 @@ QUICK_LEASE = (
 
 def start(root: Path, programs: Programs, address: Address) -> None:
     """Install and start everything; return when jobs are taken and nodes are there."""
-    asyncio.run(_install(address.kubeconfig))
+    asyncio.run(install(address.kubeconfig))
     start_webhooks(programs, address)
     start_controllers(programs, address)
     start_scheduler(root, programs, address)
@@ -94,7 +94,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-async def _install(kubeconfig: Path) -> None:
+async def install(kubeconfig: Path) -> None:
     """The CRDs, established, and the namespace of the daemons' leases."""
     client = Client(HttpTransport(load(str(kubeconfig))))
     definitions = builtin_schemas.load()

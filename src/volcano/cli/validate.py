@@ -50,7 +50,7 @@ def validate(
     documents = read(files)
     if not documents:
         raise fail(f"no objects in {', '.join(files)}", exit_status=UNREADABLE)
-    settings = _settings(scheduler_name, max_queue_depth, admission_conf)
+    settings = settings_of(scheduler_name, max_queue_depth, admission_conf)
     try:
         results = judge(documents, read(existing), settings, namespace=namespace)
     except UnusableObject as error:
@@ -72,7 +72,9 @@ def read(files: Iterable[str]) -> list[JsonObject]:
         raise fail(str(error), exit_status=UNREADABLE) from error
 
 
-def _settings(scheduler_names: Sequence[str], max_queue_depth: int, admission_conf: Path | None) -> Settings:
+def settings_of(
+    scheduler_names: Sequence[str], max_queue_depth: int = 5, admission_conf: Path | None = None
+) -> Settings:
     from volcano.webhooks.groups import GroupsError, load
     from volcano.webhooks.rules import Settings
 

@@ -1,0 +1,281 @@
+"""The admission rules as policies, compiled and applied by a real kube-apiserver without any webhook."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.kube_cluster import control_plane, volcano
+from tests.kube_cluster.programs import Programs
+from volcano.api import resources
+from volcano.api.meta import JsonObject
+from volcano.api.resources import Resource
+from volcano.kube.client import Client
+from volcano.kube.config import load
+from volcano.kube.errors import Forbidden, Invalid, ServiceUnavailable
+from volcano.kube.transport import HttpTransport
+from volcano.webhooks.policies import mutating_policies, validating_policies
+from volcano.webhooks.rules.model import ResourceGroup, Settings
+
+if TYPE_CHECKING:
+    from tests.kube_cluster.control_plane import Address
+
+pytestmark = pytest.mark.kube
+
+BETA = "admissionregistration.k8s.io/v1beta1"
+OPTIONS = (f"--runtime-config={BETA}=true", "--disable-admission-plugins=ServiceAccount")
+AFFINITY = (
+    '{"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "preference": '
+    '{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}}]}}'
+)
+GROUP = ResourceGroup(
+    resource_group="ml",
+    object=ResourceGroup.Match(key="namespace", value=("default",)),
+    scheduler_name="other",
+    labels={"pool": "ml", "example.com/x": "1"},
+    tolerations=({"key": "ml", "operator": "Exists", "effect": "NoSchedule"},),
+    affinity=AFFINITY,
+)
+SETTINGS = Settings(resource_groups=(GROUP,))
+TEMPLATE = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+TASK = {"name": "t", "replicas": 2, "template": TEMPLATE}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    if why := control_plane.absence():
+        pytest.skip(why)
+    root = tmp_path_factory.mktemp("policies")
+    programs = Programs(root / "logs")
+    try:
+        found = control_plane.start(root, programs, controllers=False, options=OPTIONS)
+        asyncio.run(volcano.install(found.kubeconfig))
+        asyncio.run(apply_policies(found))
+        yield found
+    finally:
+        programs.stop_all()
+
+
+@asynccontextmanager
+async def connected(address: Address) -> AsyncIterator[Client]:
+    client = Client(HttpTransport(load(str(address.kubeconfig))))
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def apply_policies(address: Address) -> None:
+    async with connected(address) as client:
+        for document in (*validating_policies(SETTINGS), *mutating_policies(SETTINGS)):
+            await client.create(registration(document), document)
+        await in_force(client)
+
+
+def registration(document: JsonObject) -> Resource[JsonObject]:
+    """The resource that a policy or binding is."""
+    group, version = document["apiVersion"].split("/")
+    kind = document["kind"]
+    plural = f"{kind[:-1]}ies".lower() if kind.endswith("y") else f"{kind}s".lower()
+    return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=False, type=dict)
+
+
+async def in_force(client: Client) -> None:
+    """Wait until policies refuse and change what they should: the server reads them now and then."""
+    lost = named("f", flows=[{"name": "a", "dependsOn": {"targets": ["b"]}}])
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                made = await client.create(resources.JOBS.untyped, named("j", tasks=[TASK]), "default", dry_run=True)
+                await client.create(resources.JOB_FLOWS.untyped, lost, "default", dry_run=True)
+            except (Forbidden, Invalid) as error:
+                if "vertex is not defined" not in error.message:
+                    raise
+                if made["spec"].get("minAvailable"):
+                    return
+            except ServiceUnavailable:  # the types of new kinds take a while to be known
+                pass
+            await asyncio.sleep(0.3)
+
+
+def named(name: str, **spec: Any) -> JsonObject:
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def with_policies(*policies: JsonObject) -> JsonObject:
+    return named("j", tasks=[TASK], policies=list(policies))
+
+
+def on(event: str, action: str = "AbortJob") -> JsonObject:
+    return {"event": event, "action": action}
+
+
+BOTH_BOUNDS = {"highestTierAllowed": 1, "highestTierName": "x"}
+MISMATCH = {"volcano.sh/hierarchy": "root/a", "volcano.sh/hierarchy-weights": "1/2/3"}
+UNBALANCED = {"type": "Node", "selector": {"regexMatch": {"pattern": "a(b"}}}
+ITSELF = {"name": "a", "dependsOn": {"targets": ["a"]}}
+TOKYO = "TZ=Asia/Tokyo * * * * *"
+
+REFUSED: list[tuple[Resource[Any], JsonObject, str]] = [
+    (resources.JOBS, named("j", tasks=[TASK, TASK]), "duplicated task name"),
+    (
+        resources.JOBS,
+        named("j", minAvailable=1, tasks=[{**TASK, "minAvailable": 3}]),
+        "'minAvailable' is greater than 'replicas' in task: t, job: j;",
+    ),
+    (resources.JOBS, named("j", minAvailable=5, tasks=[TASK]), "should not be greater than total replicas"),
+    (resources.JOBS, named("j", tasks=[TASK], plugins={"evn": []}), "unable to find job plugin"),
+    (resources.JOBS, named("x" * 64, tasks=[TASK]), "qualified name"),
+    (resources.JOBS, with_policies({**on("PodFailed"), "exitCode": 3}), "must not specify event and exitCode"),
+    (resources.JOBS, with_policies({"action": "AbortJob"}), "either event and exitCode"),
+    (resources.JOBS, with_policies(on("PodRunning")), "invalid policy event"),
+    (resources.JOBS, with_policies(on("PodFailed", "Abort")), "invalid policy action"),
+    (resources.JOBS, with_policies({"exitCode": 0, "action": "AbortJob"}), "0 is not a valid error code"),
+    (
+        resources.JOBS,
+        with_policies({"events": ["PodFailed"], "action": "AbortJob"}, on("PodFailed", "RestartJob")),
+        "duplicate event",
+    ),
+    (resources.JOBS, with_policies(on("*"), on("PodFailed")), "no other policy should be here"),
+    (resources.JOBS, named("j", tasks=[TASK], volumes=[{"mountPath": "/a"}]), "either VolumeClaim or VolumeClaimName"),
+    (resources.JOBS, named("j", tasks=[TASK], networkTopology=BOTH_BOUNDS), "highestTierName"),
+    (resources.QUEUES, named("q", deserved={"cpu": 4}, capability={"cpu": "2"}), "must be <= capability"),
+    (resources.QUEUES, named("q", guarantee={"resource": {"cpu": "2"}}), "must be >= guarantee"),
+    (resources.QUEUES, named("q", capability={"cpu": "-1"}), "quantities of at least 0"),
+    (
+        resources.QUEUES,
+        {"metadata": {"name": "q", "annotations": MISMATCH}, "spec": {}},
+        "must have the same length",
+    ),
+    (resources.PODGROUPS, named("g", networkTopology=BOTH_BOUNDS), "highestTierName"),
+    (resources.HYPERNODES, named("h", tier=1, members=[UNBALANCED]), "brackets do not match"),
+    (resources.JOB_FLOWS, named("f", flows=[ITSELF]), "depends on itself"),
+    (
+        resources.CRON_JOBS,
+        named("c", schedule=TOKYO, jobTemplate={"spec": {"tasks": [TASK]}}),
+        "TZ should only be set in the timeZone field",
+    ),
+]
+
+
+@pytest.mark.parametrize(("resource", "document", "message"), REFUSED, ids=[entry[2][:30] for entry in REFUSED])
+def test_what_is_wrong_is_refused_with_our_words(
+    address: Address, resource: Resource[Any], document: JsonObject, message: str
+) -> None:
+    async def main() -> None:
+        async with connected(address) as client:
+            namespace = "default" if resource.namespaced else None
+            with pytest.raises((Invalid, Forbidden)) as refused:
+                await client.create(resource.untyped, document, namespace, dry_run=True)
+            assert message in refused.value.message
+
+    asyncio.run(main())
+
+
+def test_pods_with_bad_budgets_are_refused(address: Address) -> None:
+    async def main() -> None:
+        async with connected(address) as client:
+            for value, good in (("2", True), ("50%", True), ("0", False), ("100%", False), ("x", False)):
+                annotations = {"volcano.sh/jdb-min-available": value}
+                pod = {
+                    "metadata": {"name": "p", "annotations": annotations, "namespace": "kube-public"},
+                    "spec": {**TEMPLATE["spec"], "schedulerName": "volcano"},
+                }
+                try:
+                    await client.create(resources.PODS.untyped, pod, "kube-public", dry_run=True)
+                except (Invalid, Forbidden) as refused:
+                    assert not good, refused  # noqa: PT017
+                    assert f'invalid value <"{value}">' in refused.message  # noqa: PT017
+                else:
+                    assert good
+
+    asyncio.run(main())
+
+
+def test_queues_that_must_stay_cannot_be_deleted(address: Address) -> None:
+    async def main() -> None:
+        async with connected(address) as client:
+            for name in ("default", "other"):
+                await client.create(resources.QUEUES.untyped, {"metadata": {"name": name}, "spec": {}})
+            await client.delete(resources.QUEUES, "other")
+            with pytest.raises((Invalid, Forbidden), match="`default` queue can not be deleted"):
+                await client.delete(resources.QUEUES, "default")
+
+    asyncio.run(main())
+
+
+def test_defaults(address: Address) -> None:
+    async def main() -> None:
+        async with connected(address) as client:
+            tasks = [{"replicas": 2, "template": TEMPLATE}, {**TASK, "minAvailable": 1}]
+            wanted = named("j", tasks=tasks, plugins={"mpi": ["--master=t"]}, maxRetry=0)
+            made = await client.create(resources.JOBS.untyped, wanted, "default", dry_run=True)
+            spec = made["spec"]
+            assert (spec["queue"], spec["schedulerName"], spec["maxRetry"], spec["minAvailable"]) == (
+                "default",
+                "volcano",
+                3,
+                3,
+            )
+            assert [(task["name"], task["minAvailable"], task["maxRetry"]) for task in spec["tasks"]] == [
+                ("default0", 2, 3),
+                ("t", 1, 3),
+            ]
+            assert spec["plugins"].keys() == {"mpi", "svc", "ssh"}
+
+            annotations = {"volcano.sh/hierarchy": "a/b", "volcano.sh/hierarchy-weights": "1/2"}
+            queue = {"metadata": {"name": "q", "annotations": annotations}, "spec": {"weight": 0}}
+            with_defaults = await client.create(resources.QUEUES.untyped, queue, dry_run=True)
+            assert (with_defaults["spec"]["weight"], with_defaults["spec"]["reclaimable"]) == (1, True)
+            assert with_defaults["metadata"]["annotations"] == {
+                "volcano.sh/hierarchy": "root/a/b",
+                "volcano.sh/hierarchy-weights": "1/1/2",
+            }
+
+    asyncio.run(main())
+
+
+def test_podgroups_go_to_the_queue_of_their_namespace(address: Address) -> None:
+    async def main() -> None:
+        async with connected(address) as client:
+            annotations = {"scheduling.volcano.sh/queue-name": "ml"}
+            await client.create(
+                resources.NAMESPACES.untyped, {"metadata": {"name": "team", "annotations": annotations}}
+            )
+            group = {"metadata": {"name": "g"}, "spec": {"minMember": 1}}
+            made = await client.create(resources.PODGROUPS.untyped, group, "team", dry_run=True)
+            assert made["spec"]["queue"] == "ml"
+
+    asyncio.run(main())
+
+
+def test_pods_join_their_resource_group(address: Address) -> None:
+    async def main() -> None:
+        async with connected(address) as client:
+            spec = {**TEMPLATE["spec"], "nodeSelector": {"disk": "fast"}}
+            made = await client.create(
+                resources.PODS.untyped, {"metadata": {"name": "p"}, "spec": spec}, "default", dry_run=True
+            )
+            assert made["spec"]["schedulerName"] == "other"
+            assert made["spec"]["nodeSelector"] == {"disk": "fast", "pool": "ml", "example.com/x": "1"}
+            assert {"key": "ml", "operator": "Exists", "effect": "NoSchedule"} in made["spec"]["tolerations"]
+            terms = made["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+            assert terms[0]["weight"] == 5
+
+    asyncio.run(main())
+
+
+def test_every_policy_compiles_without_a_warning(address: Address) -> None:
+    """What the server finds when it checks the types it knows is in the status."""
+
+    async def main() -> None:
+        async with connected(address) as client:
+            first = registration(validating_policies(SETTINGS)[0])
+            for policy in (await client.list(first)).items:
+                assert not (policy.get("status") or {}).get("typeChecking", {}).get("expressionWarnings")
+
+    asyncio.run(main())
