@@ -68,6 +68,10 @@ def test_the_flags_reach_the_daemons_that_they_are_for(layout: Layout) -> None:
         "vc-scheduler",
         "vc-controller-manager",
     }
+    assert {name for name, argv in by_name.items() if "--scheduler-name default-scheduler" in argv} == {
+        "vc-scheduler",
+        "vc-controller-manager",
+    }
 
 
 def test_folders_are_their_owners_alone(layout: Layout) -> None:

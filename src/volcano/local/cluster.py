@@ -77,6 +77,7 @@ def daemons(layout: Layout, options: Options) -> list[Daemon]:
     kubeconfig = ("--kubeconfig", str(layout.kubeconfig), "--master", socket)
     loopback = ("--listen-address", "127.0.0.1:0", "--healthz-address", "127.0.0.1:0")
     alone = ("--leader-elect=false",)
+    everything = ("--scheduler-name", "volcano", "--scheduler-name", "default-scheduler")  # ours is the only one here
     node = [*kubeconfig, "--name", "local", "--data-dir", str(layout.node)]
     node += ["--client-ca-file", str(layout.data / "pki" / "ca.crt")]  # who may read logs: the API server
     if options.cpus:
@@ -86,10 +87,11 @@ def daemons(layout: Layout, options: Options) -> list[Daemon]:
     if options.simulated_nodes:
         node += ["--simulated", str(options.simulated_nodes), "--simulated-cpu", str(options.simulated_cpus)]
         node += ["--simulated-memory", options.simulated_memory]
-    scheduler = (*kubeconfig, *loopback, *alone, "--scheduler-conf", str(layout.scheduler_conf))
+    scheduler = (*kubeconfig, *loopback, *alone, *everything, "--scheduler-conf", str(layout.scheduler_conf))
+    controllers = (*kubeconfig, *loopback, *alone, *everything)
     return [
         Daemon("vc-scheduler", "volcano.scheduler.daemon.main:main", scheduler),
-        Daemon("vc-controller-manager", "volcano.controllers.manager:main", (*kubeconfig, *loopback, *alone)),
+        Daemon("vc-controller-manager", "volcano.controllers.manager:main", controllers),
         Daemon("kube-controllers", "volcano.local.builtin.main:main", kubeconfig),
         Daemon("node", "volcano.local.node.main:main", tuple(node)),
     ]
