@@ -242,8 +242,9 @@ def _await(layout: Layout, supervisor: Supervisor, done: Callable[[Layout], bool
                 return
         except Unreachable as error:
             seen = str(error)
-        for name in supervisor.failed():
-            raise LocalError(f"{_TITLES.get(name, name)} could not start: {_last_line(layout.logs / f'{name}.log')}")
+        for name, status in supervisor.failed().items():
+            why = f"killed by signal {-status}" if status < 0 else _last_line(layout.logs / f"{name}.log")
+            raise LocalError(f"{_TITLES.get(name, name)} could not start: {why}")
         if time.monotonic() > deadline:
             raise LocalError(f"waited {READY_SECONDS:.0f} s for {what} ({seen}): see the logs in {layout.logs}")
         time.sleep(0.02)

@@ -88,14 +88,17 @@ class Supervisor:
             for number in (signal.SIGTERM, signal.SIGKILL):
                 self._end(children, number)
 
-    def failed(self) -> list[str]:
-        """The daemons that cannot start, by name, before `watch` takes care of them. Those killed start again."""
-        failed: list[str] = []
+    def failed(self) -> dict[str, int]:
+        """The daemons that cannot start, with their exit status, before `watch` takes care of them.
+
+        Those that were killed start again, a few times.
+        """
+        failed: dict[str, int] = {}
 
         def judge(name: str, status: int) -> None:
             child = next(child for child in self._children if child.daemon.name == name)
             if status >= 0 or child.failures >= _QUICK_DEATHS:
-                failed.append(name)
+                failed[name] = status
 
         self._reap(judge)
         if not failed:
