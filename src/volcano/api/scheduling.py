@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 from msgspec import field
 
+from volcano.api import keys
 from volcano.api.batch import NetworkTopologySpec
 from volcano.api.constraints import DNS_SUBDOMAIN, INT32, Schema
 from volcano.api.meta import LabelSelector, Model, ObjectMeta, ResourceList, Time
@@ -24,6 +26,11 @@ REASON_POD_DELETED: Final = "PodDeleted"
 REASON_NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 REASON_NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
 REASON_NOT_ENOUGH_PODS_OF_TASK: Final = "NotEnoughPodsOfTask"
+
+
+def group_of(annotations: Mapping[str, str]) -> str:
+    """The PodGroup that a pod's annotations name. Many know the second of the two keys only: it counts alone."""
+    return annotations.get(keys.GROUP_NAME) or annotations.get(keys.VOLCANO_GROUP_NAME, "")
 
 
 class SubGroupPolicySpec(Model, kw_only=True):

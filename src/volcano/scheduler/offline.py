@@ -12,12 +12,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from volcano.api import keys
 from volcano.api.batch import Job as VcJob
 from volcano.api.core import Pod, PodStatus, PriorityClass
 from volcano.api.meta import JsonObject, ObjectMeta, controller_of
 from volcano.api.resources import JOBS, PODGROUPS, PODS, Resource, by_kind
-from volcano.api.scheduling import PodGroup, PodGroupCondition, PodGroupStatus
+from volcano.api.scheduling import PodGroup, PodGroupCondition, PodGroupStatus, group_of
 from volcano.scheduler import engine
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, MODIFIED, Ingest
@@ -173,7 +172,7 @@ class World:
     def _is_ours(self, pod: Pod) -> bool:
         """Foreign pods count where they run; a member of a group that names no scheduler is taken as ours."""
         name = pod.spec.scheduler_name
-        grouped = keys.GROUP_NAME in pod.metadata.annotations
+        grouped = bool(group_of(pod.metadata.annotations))
         return bool(pod.spec.node_name) or name in self._options.scheduler_names or (not name and grouped)
 
     # Between cycles

@@ -73,6 +73,16 @@ def test_pods_of_other_schedulers_are_not_judged():
     assert validate(request(foreign), world(), Settings()).allowed
 
 
+def test_a_group_named_by_the_second_key_alone_is_taken_with_a_warning():
+    def warnings(**annotations: str) -> tuple[str, ...]:
+        answer = validate(request(pod(**annotations)), world(), Settings())
+        assert answer.allowed
+        return answer.warnings
+
+    assert keys.GROUP_NAME in warnings(**{keys.VOLCANO_GROUP_NAME: "g"})[0]
+    assert warnings(**{keys.VOLCANO_GROUP_NAME: "g", keys.GROUP_NAME: "g"}) == ()
+
+
 def test_a_typical_pod_is_judged_in_microseconds():
     asked, seen, settings = request(pod(**{keys.JOB_NAME: "j"})), world(), Settings(resource_groups=())
     rounds = 2000

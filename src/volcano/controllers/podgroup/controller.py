@@ -14,6 +14,8 @@ from msgspec import field
 from volcano.api import keys, resources
 from volcano.api.meta import JsonObject, Model, ObjectMeta, controller_of
 from volcano.api.resources import Resource
+from volcano.api.scheduling import group_of
+from volcano.controllers.notes import WARNING
 from volcano.controllers.podgroup import build
 from volcano.controllers.runtime import Context
 from volcano.controllers.views import POD_VIEWS, PodView
@@ -89,8 +91,14 @@ class PodGroupController:
 
     async def _group_pod(self, key: str) -> None:
         pod = self._pods.store.get(key)
-        if pod is not None and build.needs_group(pod, self._names):
-            await self._ensure(pod, update=False)
+        if pod is None or not build.needs_group(pod, self._names):
+            return
+        if named := group_of(pod.metadata.annotations):
+            message = f"{keys.VOLCANO_GROUP_NAME} names the group {named!r}: taken over as {keys.GROUP_NAME}"
+            self._context.recorder.record(POD_VIEWS, pod, WARNING, "GroupNameTakenOver", message)
+            await self._name_group(pod, named)
+            return
+        await self._ensure(pod, update=False)
 
     async def _follow_workload(self, kind: str, key: str) -> None:
         workload = self._workloads[kind].store.get(key)
@@ -121,11 +129,15 @@ class PodGroupController:
             group = build.build(pod, name, await self._owner_annotations(view))
             await self._write(group, name, meta.namespace, update=update)
         if not meta.annotations.get(keys.GROUP_NAME):
-            body = {"metadata": {"uid": meta.uid, "annotations": {keys.GROUP_NAME: name}}}
-            try:
-                await client.patch(POD_VIEWS, meta.name, body, meta.namespace)
-            except NotFound:
-                return
+            await self._name_group(view, name)
+
+    async def _name_group(self, pod: PodView, name: str) -> None:
+        meta = pod.metadata
+        body = {"metadata": {"uid": meta.uid, "annotations": {keys.GROUP_NAME: name}}}
+        try:
+            await self._context.client.patch(POD_VIEWS, meta.name, body, meta.namespace)
+        except NotFound:
+            return
 
     async def _write(self, group: JsonObject, name: str, namespace: str, *, update: bool) -> None:
         client = self._context.client

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from volcano.api import keys
 from volcano.api.core import Node, Pod, PriorityClass
-from volcano.api.scheduling import PodGroup, Queue
+from volcano.api.scheduling import PodGroup, Queue, group_of
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.resources import CPU, MEMORY
 from volcano.scheduler.cluster.tasks import TERMINATED_STATUSES, Status, Task, status_of
@@ -85,7 +85,7 @@ class Ingest:
             if known is not None:
                 cluster.remove_task(known)
             return
-        group = pod.metadata.annotations.get(keys.GROUP_NAME, "")
+        group = group_of(pod.metadata.annotations)
         job_key = f"{pod.metadata.namespace}/{group}" if group else ""
         if self._selects_pods(pod) and cluster.profiles.watch_labels(pod):
             self._intern_again()

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 BUDGET_ANNOTATIONS: Final = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 INT32_MAX: Final = 2**31 - 1
+_GROUP_WARNING: Final = AdmissionResponse(
+    warnings=(
+        f"metadata.annotations[{keys.VOLCANO_GROUP_NAME}]: taken as the pod's group; other schedulers and tools "
+        f"look for {keys.GROUP_NAME}",
+    )
+)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
@@ -114,7 +120,9 @@ def validate(request: AdmissionRequest, _world: World, settings: Settings) -> Ad
     annotations = mapping(mapping(pod, "metadata"), "annotations")
     given = [key for key in BUDGET_ANNOTATIONS if key in annotations]
     if not given:
-        return ALLOWED
+        return (
+            _GROUP_WARNING if keys.VOLCANO_GROUP_NAME in annotations and keys.GROUP_NAME not in annotations else ALLOWED
+        )
     for key in given:
         if message := _budget_error(key, annotations[key]):
             return denied(
