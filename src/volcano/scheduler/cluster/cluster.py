@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -252,6 +252,21 @@ class Cluster:
         for job in self.jobs.values():
             if job.pod_group is not None:
                 job.priority = self.priority_of(job.pod_group.spec.priority_class_name)
+
+    def stop_counting(self, names: Iterable[str]) -> None:
+        """Resources that a plugin accounts by itself: from now on they are zero in every table."""
+        fresh = set(names) - self.dimensions.ignored
+        self.dimensions.ignored |= fresh
+        for dimension in (self.dimensions.find(name) for name in fresh):
+            if dimension is None:
+                continue
+            self.nodes.clear(dimension)
+            self.profiles.clear(dimension)
+            for job in self.jobs.values():
+                job.allocated[dimension] = job.total_request[dimension] = 0
+                (job.min_resources or {}).pop(dimension, None)
+            for queue in self.queues.values():
+                queue.allocated[dimension] = queue.pending[dimension] = 0
 
     # Inside
 

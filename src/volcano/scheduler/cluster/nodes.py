@@ -212,6 +212,11 @@ class NodeTable:
         self._free.append(row)
         return tasks
 
+    def clear(self, dimension: int) -> None:
+        """The resource is not counted any more."""
+        for name in _AMOUNTS:
+            getattr(self, name)[:, dimension] = 0
+
     def future_idle(self, rows: Index) -> Vector:
         """Idle once what is leaving has left and what is promised has arrived; may be negative."""
         return self.idle[rows] + self.releasing[rows] - self.pipelined[rows]

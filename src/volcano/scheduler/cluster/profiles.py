@@ -30,6 +30,15 @@ IRRELEVANT_ANNOTATIONS: Final = frozenset(
         keys.TASK_PRIORITY,
         keys.TASK_SPEC,
         keys.TEMPLATE_UID,
+        keys.GPU_INDEX,
+        keys.PREDICATE_TIME,
+        keys.VGPU_NODE,
+        keys.VGPU_TIME,
+        keys.VGPU_IDS,
+        keys.DEVICES_TO_ALLOCATE,
+        keys.DEVICE_BIND_PHASE,
+        keys.DEVICE_BIND_TIME,
+        "predicate-time",
         "kubernetes.io/config.seen",
         "kubernetes.io/config.hash",
         "kubectl.kubernetes.io/last-applied-configuration",
@@ -41,6 +50,14 @@ IRRELEVANT_ANNOTATIONS: Final = frozenset(
 
 an annotation that we do not know may be read by somebody's plugin.
 """
+
+ASSIGNED_DEVICES: Final = ("hami.io/", "huawei.com/Ascend")
+"""Annotations that begin so name the devices that a pod has got."""
+
+
+def _decides(annotation: str) -> bool:
+    return annotation not in IRRELEVANT_ANNOTATIONS and not annotation.startswith(ASSIGNED_DEVICES)
+
 
 INSTANCE_LABELS: Final = frozenset(
     {
@@ -145,7 +162,7 @@ class Profiles:
             meta.namespace,
             queue,
             {k: v for k, v in meta.labels.items() if k not in INSTANCE_LABELS or k in self._watched},
-            {k: v for k, v in meta.annotations.items() if k not in IRRELEVANT_ANNOTATIONS},
+            {k: v for k, v in meta.annotations.items() if _decides(k)},
             spec.node_selector,
             spec.affinity,
             spec.tolerations,
@@ -166,6 +183,13 @@ class Profiles:
             if resized
             else (),
         )
+
+    def clear(self, dimension: int) -> None:
+        """The resource is not counted any more."""
+        for profile in self._by_signature.values():
+            profile.request[dimension] = 0
+            profile.wanted = tuple(d for d in profile.wanted if d != dimension)
+            profile.best_effort = all(d == PODS for d in profile.wanted)
 
     def _widen(self, width: int) -> None:
         for profile in self._by_signature.values():

@@ -56,14 +56,21 @@ class Feed:
         self._essential = [*ALWAYS, *([api.PRIORITY_CLASSES] if priority_classes else [])]
 
     def start(self, also: Iterable[str] = ()) -> None:
-        """Watch what every cycle needs, and the resources (by plural name) that the plugins in use want to see."""
-        wanted = {resource.plural: resource for resource in self._essential}
-        wanted |= {name: found for name in also if (found := by_plural(name)) is not None}
-        for plural, resource in wanted.items():
-            if plural in self.informers:
+        """Watch what every cycle needs, and what the plugins in use want to see (as `Plugin.watched` says it)."""
+        for wanted in (*(resource.plural for resource in self._essential), *also):
+            plural, _, one = wanted.partition("/")
+            resource = by_plural(plural)
+            if resource is None or wanted in self.informers or plural in self.informers:
                 continue
-            informer = self.informers[plural] = Informer(self._client, resource, handler=self._callbacks(plural))
-            self._tasks[plural] = asyncio.create_task(informer.run(), name=f"watch {plural}")
+            namespace, _, name = one.partition("/")
+            informer = self.informers[wanted] = Informer(
+                self._client,
+                resource,
+                namespace=namespace or None,
+                field_selector=f"metadata.name={name}" if name else None,
+                handler=self._callbacks(plural),
+            )
+            self._tasks[wanted] = asyncio.create_task(informer.run(), name=f"watch {wanted}")
 
     async def synced(self) -> None:
         """Wait for the first complete view of what every cycle needs."""

@@ -191,8 +191,8 @@ class Scheduler:
 
     def _watch(self) -> None:
         kinds = self.configuration.registry.plugins
-        used = [kinds[option.name] for option in self.configuration.conf.plugins if option.name in kinds]
-        self.feed.start(plural for plugin in used for plural in plugin.watches)
+        used = [option for option in self.configuration.conf.plugins if option.name in kinds]
+        self.feed.start(what for option in used for what in kinds[option.name].watched(option.arguments))
 
     async def _lead(self) -> None:
         log.info("this scheduler leads")

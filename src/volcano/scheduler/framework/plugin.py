@@ -5,7 +5,7 @@ How the answers of several plugins combine is in hooks.py. One instance lives fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -83,6 +83,11 @@ class Plugin:
     def __init__(self, arguments: Any = None, switches: Mapping[str, bool] | None = None) -> None:
         self.arguments: Any = arguments if arguments is not None else self.Arguments()
         self.switches = switches or {}
+
+    @classmethod
+    def watched(cls, _arguments: Mapping[str, Any]) -> Iterable[str]:
+        """What the daemon watches on behalf of the plugin; `plural/namespace/name` means a single object."""
+        return cls.watches
 
     # Life
 

@@ -10,6 +10,7 @@ def built_in() -> tuple[type[Plugin], ...]:
     from volcano.scheduler.plugins.capacity import Capacity
     from volcano.scheduler.plugins.cdp import CooldownProtection
     from volcano.scheduler.plugins.conformance import Conformance
+    from volcano.scheduler.plugins.deviceshare import DeviceShare
     from volcano.scheduler.plugins.drf import Drf
     from volcano.scheduler.plugins.gang import Gang
     from volcano.scheduler.plugins.network_topology import NetworkTopologyAware
@@ -33,6 +34,7 @@ def built_in() -> tuple[type[Plugin], ...]:
         Capacity,
         Conformance,
         CooldownProtection,
+        DeviceShare,
         DisruptionBudgets,
         Drf,
         Gang,

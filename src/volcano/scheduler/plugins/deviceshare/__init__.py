@@ -1,0 +1,3 @@
+"""deviceshare: see plugin.py."""
+
+from volcano.scheduler.plugins.deviceshare.plugin import DeviceShare as DeviceShare
