@@ -32,9 +32,9 @@ VGPU = CONF % (
 HAMI = CONF % "deviceshare.AscendHAMiVNPUEnable: true"
 
 
-def gpu_node(name: str, *, cards: int = 2, memory: int = 1000, **annotations: str) -> Node:
+def gpu_node(name: str, annotations: dict[str, str] | None = None, *, cards: int = 2, memory: int = 1000) -> Node:
     offer = {keys.GPU_MEMORY: cards * memory, keys.GPU_NUMBER: cards}
-    return _with(node(name), offer, annotations)
+    return _with(node(name), offer, annotations or {})
 
 
 def vgpu_node(name: str, *, cards: int = 2, memory: int = 16000, sharers: int = 4) -> Node:
@@ -59,12 +59,18 @@ def _with(found: Node, offer: dict[str, Any], annotations: dict[str, str]) -> No
     return found
 
 
-def user(name: str, limits: dict[str, Any], *, labels: dict[str, str] | None = None, **annotations: str) -> Pod:
+def user(
+    name: str,
+    limits: dict[str, Any],
+    *,
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+) -> Pod:
     found = pod(name, group="g", cpu=1)
     found.spec.containers[0].resources.limits.update(limits)
     found.spec.containers[0].resources.requests.update(limits)
     found.metadata.labels.update(labels or {})
-    found.metadata.annotations.update(annotations)
+    found.metadata.annotations.update(annotations or {})
     return found
 
 
@@ -83,7 +89,7 @@ def test_pods_share_a_card_until_its_memory_is_taken() -> None:
 
 
 def test_whole_cards_skip_the_unhealthy_one() -> None:
-    broken = gpu_node("n", cards=3, **{keys.GPU_UNHEALTHY_IDS: "1"})
+    broken = gpu_node("n", {keys.GPU_UNHEALTHY_IDS: "1"}, cards=3)
     world = World(nodes=[broken], jobs=[gang("g", pods=[user("p", {keys.GPU_NUMBER: 2})])], conf=GPU_NUMBER)
 
     assert cycle(world)["p"][keys.GPU_INDEX] == "0,2"
@@ -115,7 +121,7 @@ def test_pods_under_one_exclusive_rule_never_share_a_card() -> None:
 
 
 def test_what_running_pods_hold_is_taken() -> None:
-    running = user("old", {keys.GPU_MEMORY: 900}, **{keys.GPU_INDEX: "0"})
+    running = user("old", {keys.GPU_MEMORY: 900}, annotations={keys.GPU_INDEX: "0"})
     running.spec.node_name, running.status.phase = "n", "Running"
     waiting = user("p", {keys.GPU_MEMORY: 600})
     world = World(nodes=[gpu_node("n")], jobs=[gang("g", pods=[waiting])], pods=[running], conf=GPU_MEMORY)

@@ -66,7 +66,7 @@ class Wishes:
     def allow_uuid(self, uuid: str) -> bool:
         if self.use_uuids is not None and uuid not in self.use_uuids:
             return False
-        return self.no_uuids is None or uuid not in self.no_uuids
+        return self.no_uuids is None or (bool(uuid) and uuid not in self.no_uuids)
 
     def allow_type(self, kind: str) -> bool:
         upper = kind.upper()
@@ -135,9 +135,9 @@ class Card:
             return None
         self.geometry = slot.group
         self.taken.add(slot.position)
-        self._add(1, slot.memory, demand.cores)
-        shown = slot.memory // max(memory_factor, 1)
-        return Holding(mig.instance_id(self.uuid, slot), self.kind, shown, demand.cores)
+        memory = slot.memory // max(memory_factor, 1)
+        self._add(1, memory, demand.cores)
+        return Holding(mig.instance_id(self.uuid, slot), self.kind, memory, demand.cores)
 
     def charge(self, uid: str, holding: Holding, group: str, memory_factor: int = 1) -> None:
         before = self.holders.get(uid, Held(group))
@@ -146,7 +146,7 @@ class Card:
         if instance is not None:
             _, self.geometry, position = instance
             slot = mig.slot_at(self.geometries, self.geometry, position)
-            memory = slot.memory if slot is not None else memory * max(memory_factor, 1)
+            memory = slot.memory // max(memory_factor, 1) if slot is not None else memory
             positions = (*positions, position)
             self.taken.add(position)
         self._add(1, memory, holding.cores)

@@ -18,7 +18,7 @@ def parse(raw: Any) -> list[Rule]:
     rules = []
     for entry in entries:
         labels = entry if isinstance(entry, Mapping) else {}
-        rule = {str(key): value for key, value in labels.items() if isinstance(value, str)}
+        rule: Rule = {str(key): value for key, value in labels.items() if isinstance(value, str)}
         if rule:
             rules.append(rule)
     return rules

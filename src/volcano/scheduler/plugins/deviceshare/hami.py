@@ -82,10 +82,9 @@ class Unit:
         wanted = demand.memory or self.info.devmem
         return (wanted, "") if demand.hami_core else self.chip.template_for(wanted)
 
-    def fits(self, demand: Demand) -> bool:
+    def fits(self, demand: Demand, memory: int) -> bool:
         if demand.hami_core and not self.core_support:
             return False
-        memory, _ = self.memory_for(demand)
         total = ALL_CORES if demand.hami_core else self.info.devcore
         if self.info.count <= self.used or self.info.devmem - self.memory_used < memory:
             return False
@@ -204,7 +203,7 @@ class Units:
         """The best chips by policy; a chip serves one container of a pod."""
         policy = self.family.policy
         ranked = sorted(self.units.values(), key=lambda unit: (-unit.score(policy), unit.info.index))
-        fitting = [unit for unit in ranked if unit not in taken and unit.fits(demand)]
+        fitting = [unit for unit in ranked if unit not in taken and unit.fits(demand, unit.memory_for(demand)[0])]
         if self._has_networks():
             sizes = Counter(unit.info.network for unit in fitting)
             fitting.sort(key=lambda unit: (-sizes[unit.info.network], str(unit.info.network)))
