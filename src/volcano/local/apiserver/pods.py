@@ -37,6 +37,13 @@ class PodStrategy(Strategy):
         if document["spec"].get("schedulingGates"):
             document["status"]["conditions"] = [_gated(document["metadata"]["creationTimestamp"])]
 
+    def prepare_status_update(self, new: JsonObject, old: JsonObject) -> None:
+        super().prepare_status_update(new, old)
+        status = new.get("status") or {}
+        for one, all_of_them in (("podIP", "podIPs"), ("hostIP", "hostIPs")):
+            if status.get(one) and not status.get(all_of_them):
+                status[all_of_them] = [{"ip": status[one]}]
+
     def validate(self, document: JsonObject) -> list[Cause]:
         return super().validate(document) + spec_causes(document.get("spec") or {}, "spec")
 

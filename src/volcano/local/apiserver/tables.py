@@ -56,7 +56,9 @@ def partial_metadata(document: JsonObject, version: str = "v1") -> JsonObject:
 
 def _row(printer: Printer, document: JsonObject, include_object: str, now: datetime, version: str) -> JsonObject:
     row: dict[str, Any] = {"cells": printer.cells(document, now)}
-    if include_object == "Object":
+    if include_object == "None":
+        row["object"] = None
+    elif include_object == "Object":
         row["object"] = document
     elif include_object == "Metadata":
         row["object"] = partial_metadata(document, version)

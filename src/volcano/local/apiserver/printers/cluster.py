@@ -163,7 +163,7 @@ EVENTS = Printer(
         *(Column(name, priority=1) for name in ("Subobject", "Source")),
         Column("Message"),
         Column("First Seen", priority=1),
-        Column("Count", "integer", 1),
+        Column("Count", priority=1),
         Column("Name", priority=1, format="name"),
     ),
     _event,

@@ -16,15 +16,15 @@ _SHOWN_ENDPOINTS = 3
 
 def _config_map(item: JsonObject, now: datetime) -> list[Any]:
     count = len(item.get("data") or ()) + len(item.get("binaryData") or ())
-    return [name_of(item), str(count), age_of(item, now)]
+    return [name_of(item), count, age_of(item, now)]
 
 
 def _secret(item: JsonObject, now: datetime) -> list[Any]:
-    return [name_of(item), item.get("type", ""), str(len(item.get("data") or ())), age_of(item, now)]
+    return [name_of(item), item.get("type", ""), len(item.get("data") or ()), age_of(item, now)]
 
 
 def _service_account(item: JsonObject, now: datetime) -> list[Any]:
-    return [name_of(item), str(len(item.get("secrets") or ())), age_of(item, now)]
+    return [name_of(item), len(item.get("secrets") or ()), age_of(item, now)]
 
 
 def _service(item: JsonObject, now: datetime) -> list[Any]:

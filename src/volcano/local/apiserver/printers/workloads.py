@@ -154,9 +154,7 @@ def _controller_revision(item: JsonObject, now: datetime) -> list[Any]:
 
 _POD_TEMPLATE = "Containers,Images,Selector"
 
-DEPLOYMENTS = printer(
-    _deployment, "Ready,Up-to-date,Available,Age", _POD_TEMPLATE, integers=["Up-to-date", "Available"]
-)
+DEPLOYMENTS = printer(_deployment, "Ready,Up-to-date,Available,Age", _POD_TEMPLATE)
 REPLICA_SETS = printer(
     _replica_set, "Desired,Current,Ready,Age", _POD_TEMPLATE, integers=["Desired", "Current", "Ready"]
 )
