@@ -78,7 +78,7 @@ class Gate:
     def _jobs_with(self, task: str) -> Iterator[str]:
         """Targets with a task of this name that can still be asked."""
         for name, job in self._targets.items():
-            if job is not None and any(_tasks_named(job, task)) and name not in self._over:
+            if job is not None and name not in self._over and (not task or _tasks_named(job, task)):
                 yield name
 
     def _in_phase(self, task: str, phase: str) -> bool:
