@@ -15,6 +15,7 @@ import pytest
 
 from tests.e2e.harness import Cluster, eventually, running
 from volcano.api.resources import CONFIGMAPS, QUEUES
+from volcano.kube.client import Client
 from volcano.kube.errors import ApiError
 
 pytestmark = pytest.mark.xdist_group("trouble")
@@ -126,17 +127,17 @@ def test_a_disk_that_fills_up_refuses_writes_and_loses_none(small_disk: Path) ->
     cluster("local", "up", "--detach")
     kept: list[str] = []
 
-    def write_until_refused() -> ApiError:
+    async def write_until_refused(client: Client) -> ApiError:
         for index in range(1000):
-            name = f"block-{len(kept)}-{index}"
+            block = {"metadata": {"name": f"block-{index}"}, "data": {"text": "x" * 900_000}}
             try:
-                cluster.create(CONFIGMAPS, {"metadata": {"name": name}, "data": {"text": "x" * 400_000}})
+                await client.create(CONFIGMAPS.untyped, block, "default")
             except ApiError as error:
                 return error
-            kept.append(name)
+            kept.append(f"block-{index}")
         raise AssertionError("the disk is not full yet")
 
-    error = write_until_refused()
+    error = cluster.talk(write_until_refused)
     assert kept
     assert error.status in (500, 507)
     assert "no space left" in str(error)
