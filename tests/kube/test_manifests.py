@@ -90,3 +90,13 @@ def test_folders_and_standard_input(tmp_path: Path) -> None:
     assert len(load_paths([tmp_path, "-"], standard_input=POD)) == 2
     with pytest.raises(ManifestError, match="No such file"):
         load_paths([tmp_path / "missing.yaml"])
+
+
+def test_aliases_that_stand_for_billions_of_values_are_refused() -> None:
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [
+        f"{name}: &{name} [{', '.join([f'*{of}'] * 10)}]" for of, name in zip("abcdefghi", "bcdefghij", strict=True)
+    ]
+    with pytest.raises(ManifestError, match="document 2, line 5: aliases stand for more than 100000 values"):
+        load(POD + "\n".join(["---", *lines]))
+    assert load(POD + "data: {one: &x [1, 2], two: [*x, *x]}\n")[0]["data"]["two"] == [[1, 2], [1, 2]]

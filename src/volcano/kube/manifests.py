@@ -25,6 +25,8 @@ NULL = frozenset({"", "~", "null", "Null", "NULL"})
 INFINITIES = {".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf, ".nan": math.nan}
 INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]*|[1-9][0-9]*)")
 FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+MOST_REPEATED = 100_000
+"""So many values may come from aliases: a few lines of YAML can stand for billions."""
 STRING_TAG = "tag:yaml.org,2002:str"
 BINARY_TAG = "tag:yaml.org,2002:binary"
 
@@ -145,8 +147,15 @@ class Builder:
     def __init__(self, place: str) -> None:
         self._place = place
         self._open: set[int] = set()
+        self._seen: set[int] = set()
+        self._repeated = 0
 
     def build(self, node: yaml.Node) -> Any:
+        if id(node) in self._seen:
+            self._repeated += 1
+            if self._repeated > MOST_REPEATED:
+                raise self._error(node, f"aliases stand for more than {MOST_REPEATED} values: write them out")
+        self._seen.add(id(node))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         assert isinstance(node, (yaml.SequenceNode, yaml.MappingNode))
