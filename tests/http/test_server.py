@@ -215,8 +215,10 @@ def test_closing_finishes_what_is_asked_and_drops_the_idle(run: Run) -> None:
     run(main())
 
 
-def test_a_unix_socket_is_private(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "api.sock"
+@pytest.mark.parametrize("folder", ["short", "long" * 40])
+def test_a_unix_socket_is_private(run: Run, tmp_path: Path, folder: str) -> None:
+    path = tmp_path / folder / "api.sock"
+    path.parent.mkdir()
 
     async def whoami(request: Request) -> Response:
         return Response(200, {}, str(request.peer.unix).encode())

@@ -22,6 +22,7 @@ from volcano.http.exchange import (
 )
 from volcano.http.message import Response
 from volcano.http.proxy import open_tunnel
+from volcano.http.unix import short_path
 
 __all__ = [
     "ConnectFailed",
@@ -208,9 +209,10 @@ async def connect(endpoint: Endpoint) -> ClientConnection:
     loop = asyncio.get_running_loop()
     name = (endpoint.server_name or endpoint.host) if endpoint.ssl else None
     if endpoint.unix_path is not None:
-        _, connection = await loop.create_unix_connection(
-            ClientConnection, endpoint.unix_path, ssl=endpoint.ssl, server_hostname=name
-        )
+        with short_path(endpoint.unix_path) as path:
+            _, connection = await loop.create_unix_connection(
+                ClientConnection, path, ssl=endpoint.ssl, server_hostname=name
+            )
     elif endpoint.proxy_url is not None and endpoint.ssl is not None:
         tunnel = await open_tunnel(endpoint.proxy_url, endpoint.host, endpoint.port)
         connection = ClientConnection()

@@ -15,6 +15,7 @@ from ssl import SSLContext
 from volcano.http.connection import Connection
 from volcano.http.message import Handler
 from volcano.http.reading import Limits
+from volcano.http.unix import short_path
 
 __all__ = ["Limits", "ListenError", "Server", "serve"]
 
@@ -117,9 +118,10 @@ async def serve(
             path = Path(unix_path)
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()  # noqa: ASYNC240 - before serving starts
-            listener = await loop.create_unix_server(
-                server.connection, unix_path, ssl=ssl, backlog=1024, ssl_handshake_timeout=timeout
-            )
+            with short_path(unix_path) as address:
+                listener = await loop.create_unix_server(
+                    server.connection, address, ssl=ssl, backlog=1024, ssl_handshake_timeout=timeout
+                )
             path.chmod(0o600)  # noqa: ASYNC240
     except OSError as error:
         raise listen_error(error, unix_path or f"{host}:{port}") from error

@@ -17,6 +17,7 @@ from volcano.http.message import Handler, Peer, Request, Response, format_target
 from volcano.http.proxy import is_loopback, proxy_from
 from volcano.kube.config import ClusterConfig, ConfigError, TokenSource
 
+UNIX = "unix://"
 ADMIN = Peer(common_name="volcano", organizations=("system:masters",), unix=True)
 
 
@@ -217,9 +218,9 @@ async def once(body: bytes) -> AsyncIterator[bytes]:
 
 def endpoint_of(config: ClusterConfig) -> tuple[str, Endpoint]:
     """The path prefix and the endpoint of a server URL."""
+    if config.server.startswith(UNIX):
+        return "", Endpoint(unix_path=config.server.removeprefix(UNIX))
     url = urlsplit(config.server)
-    if url.scheme == "unix":
-        return "", Endpoint(unix_path=url.path)
     secure = url.scheme == "https"
     if not url.hostname or url.scheme not in ("http", "https"):
         raise ConfigError(f"{config.source or 'server'}: {config.server!r} is not an http, https or unix URL")

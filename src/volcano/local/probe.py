@@ -8,6 +8,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
+from volcano.http.unix import short_path
+
 
 class Unreachable(Exception):
     """The server does not answer, or not with success, yet."""
@@ -21,7 +23,8 @@ class _UnixConnection(HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
+        with short_path(str(self._path)) as address:
+            self.sock.connect(address)
 
 
 def get_json(unix_socket: Path, path: str, timeout_seconds: float = 5.0) -> Any:
