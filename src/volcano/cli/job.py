@@ -158,8 +158,8 @@ def read_job(filename: str) -> Document:
     from volcano.kube.manifests import ManifestError, load
 
     try:
-        documents = load(Path(filename).read_text(), filename)
-    except OSError as error:
+        documents = load(Path(filename).read_text(encoding="utf-8"), filename)
+    except (OSError, UnicodeDecodeError) as error:
         raise fail(f"failed to read file, err: {error}") from error
     except ManifestError as error:
         raise fail(f"failed to unmarshal file, err:  {error}") from error

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from volcano.cli.connection import local_root
 from volcano.cli.errors import fail
 from volcano.cli.text import columns
+
+if TYPE_CHECKING:
+    from volcano.local.layout import Layout
 
 
 @click.group()
@@ -48,7 +52,7 @@ def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
     from volcano.local.cluster import LocalError, Options, prepare
     from volcano.local.layout import Layout
 
-    layout = Layout(root or local_root())
+    layout = Layout((root or local_root()).absolute())
     options = Options(
         port=size["port"],
         cpus=size["cpus"],
@@ -70,7 +74,7 @@ def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
 
     def announce() -> None:
         click.echo("The cluster is ready. In another shell:" if not detach else "The cluster is ready.")
-        click.echo(f"export KUBECONFIG={layout.kubeconfig}")
+        click.echo(_how_to_use(layout))
 
     try:
         if detach:
@@ -119,13 +123,13 @@ def _tell(descriptor: int, text: str) -> None:
 @local.command()
 @root_flag
 @click.option("--keep-pods", is_flag=True, help="Leave the processes of running pods alone; `up` adopts them.")
-@click.option("--delete", is_flag=True, help="Remove the cluster's folder too: its objects, logs and pod data.")
+@click.option("--delete", is_flag=True, help="Remove its files too: objects, logs and the data of pods.")
 def down(root: Path | None, keep_pods: bool, delete: bool) -> None:
     """Stop the cluster and the processes of its pods."""
     from volcano.local.cluster import LocalError, stop
     from volcano.local.layout import Layout
 
-    layout = Layout(root or local_root())
+    layout = Layout((root or local_root()).absolute())
     try:
         stopped = stop(layout)
     except LocalError as error:
@@ -134,10 +138,8 @@ def down(root: Path | None, keep_pods: bool, delete: bool) -> None:
         from volcano.local.node.shutdown import stop_pods
 
         stop_pods(layout.node)
-    if delete and layout.root.exists():
-        import shutil
-
-        shutil.rmtree(layout.root)
+    if delete:
+        layout.delete()
     click.echo("The cluster is stopped." if stopped else f"No cluster is running in {layout.root}.")
 
 
@@ -145,11 +147,14 @@ def down(root: Path | None, keep_pods: bool, delete: bool) -> None:
 @root_flag
 def status(root: Path | None) -> int:
     """Say whether the cluster runs, and what each of its processes uses."""
-    from volcano.local.cluster import running
+    from volcano.local.cluster import LocalError, running
     from volcano.local.layout import Layout
 
-    layout = Layout(root or local_root())
-    supervisor = running(layout)
+    layout = Layout((root or local_root()).absolute())
+    try:
+        supervisor = running(layout)
+    except LocalError as error:
+        raise fail(str(error)) from error
     if supervisor is None:
         click.echo(f"No cluster is running in {layout.root}. Start one with `vcctl local up`.")
         return 1
@@ -159,8 +164,12 @@ def status(root: Path | None) -> int:
         rows.append((file.stem, pid, _proportional_set_mib(pid)))
     click.echo(columns(("PROCESS", "PID", "MEMORY"), [(name, pid, f"{mib:.0f}Mi") for name, pid, mib in rows]))
     click.echo(f"{'all'}: {sum(mib for _, _, mib in rows):.0f}Mi")
-    click.echo(f"export KUBECONFIG={layout.kubeconfig}")
+    click.echo(_how_to_use(layout))
     return 0
+
+
+def _how_to_use(layout: Layout) -> str:
+    return f"export KUBECONFIG={shlex.quote(str(layout.kubeconfig))}"
 
 
 def _proportional_set_mib(pid: int) -> float:

@@ -69,7 +69,7 @@ def load(
     if master:
         return ClusterConfig(master, client_context() if master.startswith("https:") else None, source="--master")
     raise ConfigError(
-        f"no cluster is configured: {' and '.join(map(str, paths))} do not exist and this is not a pod; "
+        f"no cluster is configured: there is no kubeconfig at {' or '.join(map(str, paths))}, and this is not a pod: "
         "set KUBECONFIG or --kubeconfig, or start a local cluster with `vcctl local up`"
     )
 

@@ -144,6 +144,7 @@ def prepare(layout: Layout) -> None:
     """Make the cluster's folders. Raises LocalError where they cannot be, or the disk has no room."""
     try:
         layout.create()
+        _lock_file(layout).touch()
         free = shutil.disk_usage(layout.root).free
     except OSError as error:
         raise LocalError(f"cannot use {layout.root}: {error.strerror or error}: choose another --root") from error
@@ -171,18 +172,27 @@ def stop(layout: Layout, timeout_seconds: float = 30.0) -> bool:
 
 
 def running(layout: Layout) -> int | None:
-    """The process id of the supervisor that runs this cluster, or None. Until its last daemon has ended it counts."""
+    """The process id of the supervisor that runs this cluster, or None. Until its last daemon has ended it counts.
+
+    Raises LocalError where that cannot be known.
+    """
     try:
-        with (layout.run / "lock").open("r+") as lock:
+        with _lock_file(layout).open("r+") as lock:
             return _holder(lock)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise LocalError(f"cannot use {layout.root}: {error.strerror or error}: is it another user's?") from error
+
+
+def _lock_file(layout: Layout) -> Path:
+    return layout.run / "lock"
 
 
 @contextmanager
 def _only_one(layout: Layout) -> Iterator[None]:
     """Hold the cluster's lock. Forked daemons hold it too, so that it outlives a supervisor that is killed."""
-    with (layout.run / "lock").open("a+") as lock:
+    with _lock_file(layout).open("a+") as lock:
         os.set_inheritable(lock.fileno(), False)
         deadline = time.monotonic() + LEFTOVER_SECONDS
         while (pid := _holder(lock)) is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +40,19 @@ class Layout:
     @property
     def scheduler_conf(self) -> Path:
         return self.root / "conf" / "volcano-scheduler.conf"
+
+    def delete(self) -> None:
+        """Remove what a cluster has put here, and nothing that others have. Does nothing where none was."""
+        if not self.run.exists():
+            return
+        for file in (self.kubeconfig, self.scheduler_conf):
+            file.unlink(missing_ok=True)
+        for folder in (self.data, self.node, self.logs, self.run):
+            if folder.exists():
+                shutil.rmtree(folder)
+        for folder in (self.scheduler_conf.parent, self.root):
+            with suppress(OSError):  # not empty
+                folder.rmdir()
 
     def create(self) -> None:
         """Make the folders, with mode 0700."""
