@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	k8s.io/api v0.36.0
+	k8s.io/apiextensions-apiserver v0.36.0
 	k8s.io/apimachinery v0.36.0
 )
 

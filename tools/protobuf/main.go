@@ -3,6 +3,7 @@
 // One line per kind ("apiVersion kind message") and per message ("message number:json:type …").
 // Types: string int bool bytes double quantity time microtime intorstring raw strings duration, or a message.
 // Prefixes: * pointer and ! written even when zero (both keep zero values), [] list, {} map, ~ inlined into its parent.
+// Messages whose fields have no names are choices: in JSON, one of the fields stands for the message.
 //
 //	cd tools/protobuf && go run . > ../../src/volcano/local/apiserver/protobuf.table
 package main
@@ -28,8 +29,10 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -42,6 +45,7 @@ var special = map[string]string{
 	"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":   "raw",
 	"k8s.io/apimachinery/pkg/runtime.RawExtension":    "raw",
 	"k8s.io/apimachinery/pkg/util/intstr.IntOrString": "intorstring",
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON": "raw",
 	"k8s.io/api/authentication/v1.ExtraValue":         "strings",
 	"k8s.io/api/authorization/v1.ExtraValue":          "strings",
 }
@@ -49,11 +53,11 @@ var special = map[string]string{
 func main() {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		admissionregistrationv1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme,
+		admissionregistrationv1.AddToScheme, apiextensionsv1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme,
 		authorizationv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme,
 		coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
 		networkingv1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, schedulingv1.AddToScheme,
-		storagev1.AddToScheme,
+		resourcev1.AddToScheme, storagev1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -11,6 +11,7 @@ from volcano.local.apiserver import fieldsets
 from volcano.local.apiserver.apply import apply_patch
 from volcano.local.apiserver.faults import ApplyConflict, PatchError
 from volcano.local.apiserver.managers import MOST_UPDATERS, Managers
+from volcano.local.apiserver.ordering import zipped
 from volcano.local.apiserver.ownership import created, keep_account, key_of
 from volcano.local.apiserver.shapes import Shape, Shapes
 
@@ -203,11 +204,29 @@ def test_items_that_a_list_repeats_stay_until_somebody_applies_them(world: World
     twice = [{"name": "a", "image": "1"}, {"name": "b"}, {"name": "a", "image": "2"}]
     world.live = configuration(containers=twice)
     merged = world.apply("me", containers=[{"name": "b", "image": "3"}])
-    assert [item["name"] for item in merged["containers"]] == ["a", "a", "b"]
+    assert [item["name"] for item in merged["containers"]] == ["a", "b", "a"]
     assert world.apply("you", containers=[{"name": "a", "image": "4"}], force=True)["containers"] == [
         {"name": "a", "image": "4"},
         {"name": "b", "image": "3"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("current", "wanted", "result"),
+    [
+        ("abc", "", "abc"),
+        ("", "ab", "ab"),
+        ("ab", "c", "abc"),
+        ("ab", "cb", "acb"),
+        ("ab", "ca", "cab"),
+        ("abc", "cba", "cba"),
+        ("abcd", "db", "acdb"),
+        ("aba", "b", "aba"),
+        ("aba", "a", "ab"),
+    ],
+)
+def test_applied_items_come_in_the_writers_order(current: str, wanted: str, result: str) -> None:
+    assert "".join(item for item, _ in zipped(current, wanted)) == result
 
 
 def test_the_first_apply_meets_the_owner_of_everything_before(world: World) -> None:
@@ -252,7 +271,7 @@ def test_sets_grow_by_every_manager(world: World) -> None:
     world.apply_whole("me", configuration({"finalizers": ["a"]}))
     world.apply_whole("you", configuration({"finalizers": ["b"]}))
     assert world.live is not None
-    assert world.live["metadata"]["finalizers"] == ["b", "a"]
+    assert world.live["metadata"]["finalizers"] == ["a", "b"]
     assert '.metadata.finalizers[="b"]' in world.owners()["you/Apply"]
     world.apply_whole("me", configuration())
     assert world.live["metadata"]["finalizers"] == ["b"]
@@ -280,7 +299,7 @@ def test_a_custom_resource_merges_by_its_own_schema() -> None:
     shape = Shapes({}).root({"properties": {"spec": {"properties": {"tasks": tasks}}}})
     world = World(shape)
     world.apply("me", tasks=[{"name": "a", "replicas": 1}])
-    assert world.apply("you", tasks=[{"name": "b"}])["tasks"] == [{"name": "b"}, {"name": "a", "replicas": 1}]
+    assert world.apply("you", tasks=[{"name": "b"}])["tasks"] == [{"name": "a", "replicas": 1}, {"name": "b"}]
 
 
 VALUES = st.dictionaries(

@@ -59,11 +59,11 @@ async def test_each_writer_owns_what_it_changed_by_its_endpoint() -> None:
         await call.post(PODS, pod("p"), fieldManager="maker")
         await call.patch(f"{PODS}/p", {"metadata": {"labels": {"x": "y"}}}, fieldManager="labeller")
         await call.post(f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"name": "n"}})
-        answer = await call.patch(f"{PODS}/p/status", {"status": {"podIP": "10.0.0.1"}}, fieldManager="kubelet")
+        answer = await call.patch(f"{PODS}/p/status", {"status": {"reason": "Because"}}, fieldManager="kubelet")
 
         found = owners(answer)
         assert found["labeller/Update"] == [".metadata.labels", ".metadata.labels.x"]
-        assert found["kubelet/Update/status"] == [".status.podIP"]
+        assert found["kubelet/Update/status"] == [".status.reason"]
         assert not any(".spec.nodeName" in fields for fields in found.values())
 
 

@@ -51,6 +51,12 @@ def test_a_merge_patch_follows_its_rfc(document: Any, patch: Any, result: Any) -
         ({"a": 1}, [{"op": "test", "path": "/a", "value": 1.0}], {"a": 1}),
         ({"a": 1}, [{"op": "test", "path": "/b", "value": None}], {"a": 1}),
         ({"a": 1}, [{"op": "replace", "path": "", "value": {"b": 2}}], {"b": 2}),
+        # Where Kubernetes is more lenient than the RFC:
+        ({}, [{"op": "replace", "path": "/a", "value": 1}], {"a": 1}),
+        ({}, [{"op": "copy", "from": "/a", "path": "/b"}], {"b": None}),
+        ({}, [{"op": "add", "path": "/a"}], {"a": None}),
+        ({}, [{"op": "add", "path": "x/a", "value": 1}], {"a": 1}),
+        ({"a": [1, 2]}, [{"op": "remove", "path": "/a/-1"}], {"a": [1]}),
     ],
 )
 def test_a_json_patch_follows_its_rfc(document: Any, operations: Any, result: Any) -> None:
@@ -64,14 +70,13 @@ def test_a_json_patch_follows_its_rfc(document: Any, operations: Any, result: An
     [
         ({"op": "add"}, 400, "a JSON patch is a list"),
         (["add"], 400, "operation 0 is not an object"),
-        ([{"op": "append", "path": "/a"}], 400, "unknown op 'append'"),
-        ([{"op": "add", "value": 1}], 400, "has no 'path'"),
-        ([{"op": "add", "path": "/a"}], 400, "has no 'value'"),
-        ([{"op": "add", "path": "a", "value": 1}], 400, "must be empty or start with '/'"),
+        ([{"op": "append", "path": "/a"}], 422, "unknown op 'append'"),
+        ([{"op": "add", "value": 1}], 422, "has no 'path'"),
+        ([{"op": "add", "path": "a", "value": 1}], 422, "must be empty or start with '/'"),
         ([{"op": "remove", "path": "/x"}], 422, "missing path: '/x'"),
         ([{"op": "replace", "path": "/x/y", "value": 1}], 422, "missing path: '/x/y'"),
         ([{"op": "add", "path": "/list/7", "value": 1}], 422, "out of bounds"),
-        ([{"op": "add", "path": "/list/01", "value": 1}], 422, "no list index"),
+        ([{"op": "add", "path": "/list/one", "value": 1}], 422, "no list index"),
         ([{"op": "add", "path": "/text/x", "value": 1}], 422, "missing path"),
         ([{"op": "move", "from": "/map", "path": "/map/b"}], 422, "into itself"),
         ([{"op": "test", "path": "/text", "value": "u"}], 422, "testing path /text failed"),
@@ -84,7 +89,7 @@ def test_a_json_patch_that_does_not_fit_is_refused(operations: Any, status: int,
     with pytest.raises(PatchError) as refusal:
         json_patch(document, operations)
     assert refusal.value.status == status
-    assert message in refusal.value.message
+    assert message in str([refusal.value.message, *refusal.value.causes])
     assert document == {"list": [1], "text": "t", "map": {}, "true": True}
 
 

@@ -131,6 +131,6 @@ def test_a_strategic_patch(document: Any, patch: Any, result: Any, thing: Shape)
 )
 def test_a_strategic_patch_without_sense_is_refused(patch: Any, message: str, thing: Shape) -> None:
     with pytest.raises(PatchError) as refusal:
-        strategic_patch(spec(containers=[{"name": "a"}]), patch, thing)
+        strategic_patch(spec(containers=[{"name": "a"}], strategy={"type": "x"}), patch, thing)
     assert refusal.value.status == 400
     assert message in refusal.value.message

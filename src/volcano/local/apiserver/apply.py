@@ -13,7 +13,7 @@ from volcano.local.apiserver import fieldsets
 from volcano.local.apiserver.faults import ApplyConflict, BadRequest
 from volcano.local.apiserver.fieldsets import FieldSet, is_granular
 from volcano.local.apiserver.managers import APPLY, ManagerKey, Managers, Ownership
-from volcano.local.apiserver.ordering import weave
+from volcano.local.apiserver.ordering import zipped
 from volcano.local.apiserver.ownership import IDENTITY, created, key_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def apply_patch(
     `ignored` are top-level fields that this endpoint does not write ("status" on the main one); `now` is RFC 3339;
     `empty` is what an object of this kind is before anything is said about it.
     """
-    _check_applied(applied, manager)
+    if applied.get("metadata", {}).get("managedFields"):
+        raise BadRequest("metadata.managedFields must be nil")
     wanted = _without_nulls({key: value for key, value in applied.items() if key not in ignored})
     _check_lists(wanted, shape, "")
     version = str(applied.get("apiVersion", ""))
@@ -57,7 +58,7 @@ def apply_patch(
     managers = Managers.of(live.get("metadata", {}).get("managedFields"))
     if managers.empty:
         before = key_of(_BEFORE_FIRST_APPLY, str(live.get("apiVersion", "")), subresource)
-        managers = Managers.of(created(_bare(live), empty or {}, before, shape, now, ignored))
+        managers = Managers.of(created(_bare(live), empty or {}, before, shape, None, ignored))
     return _apply(live, wanted, me, managers, owned, shape, force=force)
 
 
@@ -86,20 +87,10 @@ def _apply(
         conflicts = _beyond_last_applied(conflicts, bare, me, shape)
         if conflicts:
             raise _conflict(conflicts, managers)
-    managers = managers.losing(changed, removed, keep=me).owning(me, owned.fields, owned.api_version, owned.time or "")
+    time = owned.time if changed or removed else managers.time(me)  # who changes nothing is not timed
+    managers = managers.losing(changed, removed, keep=me).owning(me, owned.fields, owned.api_version, time)
     _renew_last_applied(merged, wanted, me)
     return managers.written_to(merged)
-
-
-def _check_applied(applied: JsonObject, manager: str) -> None:
-    if not manager:
-        raise BadRequest(
-            "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
-        )
-    if not isinstance(applied.get("metadata", {}), dict):
-        raise BadRequest("metadata: must be an object")
-    if applied.get("metadata", {}).get("managedFields"):
-        raise BadRequest("metadata.managedFields must be nil")
 
 
 def _check_lists(value: Any, shape: Shape, path: str) -> None:
@@ -135,13 +126,16 @@ def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
 
 
 def _merge_list(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
-    theirs, mine = fieldsets.grouped(live, shape), fieldsets.elements(wanted, shape)
-    merged = dict(theirs)
-    for element, item in mine:
-        known = theirs.get(element, ())
-        merged[element] = [_merge(known[0], item, shape.items) if len(known) == 1 else item]
-    order = weave(merged, [element for element, _ in mine], list(theirs), str)
-    return [item for element in order for item in merged[element]]
+    theirs, mine = fieldsets.elements(live, shape), dict(fieldsets.elements(wanted, shape))
+    known = fieldsets.grouped(live, shape)
+    merged: list[Any] = []
+    for element, place in zipped([element for element, _ in theirs], list(mine)):
+        if place is not None:
+            merged.append(live[place])
+            continue
+        before = known.get(element, ())
+        merged.append(_merge(before[0], mine[element], shape.items) if len(before) == 1 else mine[element])
+    return merged
 
 
 def _prune(value: Any, dropped: FieldSet, kept: FieldSet, shape: Shape) -> Any:

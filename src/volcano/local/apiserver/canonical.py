@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from volcano.api.quantity import QuantityError, canonical as canonical_quantity
-from volcano.local.apiserver.protobuf_table import SCALARS, Field, Shape, fields_of, message_of
+from volcano.local.apiserver.protobuf_table import SCALARS, Field, Shape, fields_of, is_choice, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,7 @@ JsonObject = dict[str, Any]
 _OBJECT_META = "meta.v1.ObjectMeta"
 _LEFT_OUT = frozenset({"creationTimestamp"})
 """The one time that is left out when it is zero; all others are written as null."""
+_NEVER_EMPTY = frozenset({"time", "microtime", "quantity", "intorstring", "duration", "raw"})
 _ABSENT = object()
 
 
@@ -96,9 +97,11 @@ def _is_struct(field: Field) -> bool:
 
 
 def _drops_empty(field: Field) -> bool:
-    if field.keeps_zero or field.kind in ("time", "microtime", "quantity", "intorstring", "duration", "raw"):
+    if field.keeps_zero:
         return False
-    return not _is_struct(field)
+    if field.shape is not Shape.ONE:
+        return True
+    return field.kind not in _NEVER_EMPTY and not _is_struct(field)
 
 
 def _default(field: Field) -> Callable[[], Any] | None:
@@ -139,7 +142,21 @@ def _scalar_fix(kind: str) -> Callable[[Any], Any] | None:
         return _time if kind == "time" else _precise_time
     if kind in SCALARS:
         return None
+    if is_choice(kind):
+        return _choice_fix(kind)
     return lambda value: _canon(kind).apply(value) if isinstance(value, dict) else value
+
+
+def _choice_fix(message: str) -> Callable[[Any], Any]:
+    """Whatever stands for a choice: an object, a list of objects, or a plain value that stays as it is."""
+    inner = next(field.kind for field in fields_of(message).values() if _is_struct(field))
+
+    def fix(value: Any) -> Any:
+        if isinstance(value, list):
+            return [_canon(inner).apply(item) if isinstance(item, dict) else item for item in value]
+        return _canon(inner).apply(value) if isinstance(value, dict) else value
+
+    return fix
 
 
 def _amount(value: Any) -> Any:

@@ -60,7 +60,7 @@ def without(fields: FieldSet, removed: FieldSet) -> FieldSet:
         if gone is None:
             result[key] = node
         elif not _is_member(gone):
-            _put(result, key, bool(node) and _SELF in node, without(_below(node), _below(gone)))
+            _put(result, key, _is_member(node), without(_below(node), _below(gone)))
     return result
 
 

@@ -61,6 +61,19 @@ class Kinds:
                 raise _unreadable(kind, version, causes)
         return document
 
+    def check_declared(self, call: Call, applied: JsonObject) -> None:
+        """Refuse a configuration to apply that sets fields which its kind does not have."""
+        compiled = self._of(call.resource)
+        unknown = compiled.clean(msgspec.json.decode(msgspec.json.encode(applied))) if compiled is not None else []
+        if not unknown:
+            return
+        resource, faults = call.resource, [f".{path}: field not declared in schema" for path in unknown]
+        name = f"{applied['metadata'].get('namespace') or ''}/{applied['metadata'].get('name') or ''}"
+        version = resource.api_version if resource.group else f"/{resource.version}"
+        listing = faults[0] if len(faults) == 1 else "errors:\n" + "\n".join(f"  {fault}" for fault in faults)
+        message = f"failed to create typed patch object ({name}; {version}, Kind={resource.kind}): {listing}"
+        raise status.bad_request(message)
+
     def tidy(self, resource: ResourceInfo, document: JsonObject) -> None:
         """Prune and default again what admission has changed."""
         compiled = self._of(resource)

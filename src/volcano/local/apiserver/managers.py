@@ -70,6 +70,10 @@ class Managers:
         entry = self._entries.get(key)
         return {} if entry is None else entry.fields
 
+    def time(self, key: ManagerKey) -> str | None:
+        entry = self._entries.get(key)
+        return None if entry is None else entry.time
+
     def others(self, key: ManagerKey) -> Iterator[tuple[ManagerKey, FieldSet]]:
         return ((other, entry.fields) for other, entry in self._entries.items() if other != key)
 

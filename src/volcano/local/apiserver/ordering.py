@@ -1,11 +1,11 @@
-"""The order of a merged list: what the writer names comes in the writer's order, the rest stays where it was.
+"""The order of merged lists: what the writer names comes in the writer's order, the rest stays where it was.
 
-Shared by strategic.py and apply.py.
+`weave` is strategic.py's, `zipped` apply.py's: they differ in where new items go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,3 +30,41 @@ def weave(items: Iterable[Any], wanted: Iterable[Any], current: Iterable[Any], i
             next_other += 1
         result.append(item)
     return result + [item for _, item in others[next_other:]]
+
+
+def zipped(current: Sequence[str], wanted: Sequence[str]) -> list[tuple[str, int | None]]:
+    """A list that was `current` after somebody applied `wanted`: each item with the place that it keeps its value from.
+
+    Items that were applied come without a place. New ones follow what stands before them in either list.
+    """
+    applied, present, placed = set(wanted), set(current), set[str]()
+    common = [item for item in wanted if item in present]
+    result: list[tuple[str, int | None]] = []
+    left = right = 0
+
+    def place() -> None:
+        nonlocal right
+        item = wanted[right]
+        placed.add(item)
+        result.append((item, None))
+        right += 1
+        if common and common[0] == item:
+            del common[0]
+
+    while left < len(current) or right < len(wanted):
+        item = current[left] if left < len(current) else None
+        if item is None:
+            place()
+        elif item not in applied:
+            result.append((item, left))
+            left += 1
+        elif right < len(wanted) and item == wanted[right]:
+            place()
+            left += 1
+        elif item in placed or (right < len(wanted) and common and common[0] != item):
+            left += 1  # it has its place already, or will get it where the writer wants it
+        elif right < len(wanted):
+            place()
+        else:
+            left += 1
+    return result

@@ -30,7 +30,12 @@ IDENTITY: FieldSet = {
 
 
 def created(
-    document: JsonObject, empty: JsonObject, manager: ManagerKey, shape: Shape, now: str, ignored: Collection[str]
+    document: JsonObject,
+    empty: JsonObject,
+    manager: ManagerKey,
+    shape: Shape,
+    now: str | None,
+    ignored: Collection[str],
 ) -> list[JsonObject]:
     """The managers of a new object. `empty` is what an object of its kind is before anything is said about it."""
     fields, _ = fieldsets.compare({"metadata": {}, **empty}, _unmanaged(document, ignored), shape)

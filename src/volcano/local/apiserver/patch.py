@@ -42,39 +42,49 @@ def json_patch(document: Any, operations: Any) -> Any:
     if len(operations) > MAX_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         raise PatchError(413, "RequestEntityTooLarge", message)
-    result = _copy(document)
     for index, operation in enumerate(operations):
-        result = _perform(result, operation, index)
+        if not isinstance(operation, dict):
+            raise BadRequest(f"error decoding patch: operation {index} is not an object")
+    result = _copy(document)
+    try:
+        for index, operation in enumerate(operations):
+            result = _perform(result, operation, index)
+    except _DoesNotApply as error:
+        raise Unprocessable(_REJECTED, [{"reason": "FieldValueInvalid", "message": str(error)}]) from None
     return result
 
 
-def _perform(document: Any, operation: Any, index: int) -> Any:
-    if not isinstance(operation, dict):
-        raise BadRequest(f"error decoding patch: operation {index} is not an object")
+_REJECTED = "the server rejected our request due to an error in our request"
+"""All that Kubernetes says about a JSON patch that does not apply; the cause says more."""
+
+
+class _DoesNotApply(Exception):
+    """An operation that this document does not allow; the message says which and why."""
+
+
+def _perform(document: Any, operation: dict[str, Any], index: int) -> Any:
     name = operation.get("op")
     perform = _OPERATIONS.get(name) if isinstance(name, str) else None
     if perform is None:
-        raise BadRequest(
-            f"error decoding patch: operation {index}: unknown op {name!r}: one of {', '.join(sorted(_OPERATIONS))}"
-        )
+        known = ", ".join(sorted(_OPERATIONS))
+        raise _DoesNotApply(f"operation {index}: unknown op {name!r}: one of {known}")
     return perform(document, operation, _pointer(operation, "path", index))
 
 
 def _pointer(operation: dict[str, Any], member: str, index: int | str = "") -> list[str]:
+    """The steps of a path. What stands before its first slash is not looked at, as in Kubernetes."""
     text = operation.get(member)
     if not isinstance(text, str):
-        raise BadRequest(f"error decoding patch: operation {index} ({operation.get('op')}) has no {member!r}")
+        raise _DoesNotApply(f"operation {index} ({operation.get('op')}) has no {member!r}")
     if text == "":
         return []
-    if not text.startswith("/"):
-        raise BadRequest(f"error decoding patch: {member} {text!r} must be empty or start with '/'")
-    return [token.replace("~1", "/").replace("~0", "~") for token in text[1:].split("/")]
+    if "/" not in text:
+        raise _DoesNotApply(f"operation {index}: {member} {text!r} must be empty or start with '/'")
+    return [token.replace("~1", "/").replace("~0", "~") for token in text.split("/")[1:]]
 
 
 def _value(operation: dict[str, Any]) -> Any:
-    if "value" not in operation:
-        raise BadRequest(f"error decoding patch: {operation['op']} at {operation['path']!r} has no 'value'")
-    return _copy(operation["value"])
+    return _copy(operation.get("value"))
 
 
 def _add(document: Any, operation: dict[str, Any], path: list[str]) -> Any:
@@ -89,20 +99,26 @@ def _replace(document: Any, operation: dict[str, Any], path: list[str]) -> Any:
     if not path:
         return _value(operation)
     parent = _walk(document, path[:-1], operation)
-    parent[_existing(parent, path[-1], operation)] = _value(operation)
+    place = path[-1] if isinstance(parent, dict) else _existing(parent, path[-1], operation)
+    parent[place] = _value(operation)
     return document
 
 
 def _move(document: Any, operation: dict[str, Any], path: list[str]) -> Any:
     source = _pointer(operation, "from")
     if path[: len(source)] == source and len(path) > len(source):
-        raise Unprocessable(f"move: {operation['from']!r} cannot be moved into itself at {operation['path']!r}")
+        raise _DoesNotApply(f"move: {operation['from']!r} cannot be moved into itself at {operation['path']!r}")
     document, value = _take(document, source, operation)
     return _insert(document, path, value, operation)
 
 
 def _copy_value(document: Any, operation: dict[str, Any], path: list[str]) -> Any:
-    value = _walk(document, _pointer(operation, "from"), operation)
+    source = _pointer(operation, "from")
+    parent = _walk(document, source[:-1], operation) if source else document
+    if isinstance(parent, dict) and source:
+        value = parent.get(source[-1])  # of what is not there, a copy is null
+    else:
+        value = _walk(document, source, operation)
     return _insert(document, path, _copy(value), operation)
 
 
@@ -110,10 +126,10 @@ def _test(document: Any, operation: dict[str, Any], path: list[str]) -> Any:
     expected = operation.get("value")
     try:
         found = _walk(document, path, operation)
-    except Unprocessable:
+    except _DoesNotApply:
         found = None
     if not _same(found, expected):
-        raise Unprocessable(
+        raise _DoesNotApply(
             f"testing path {operation['path']} failed: the value there is {_short(found)}, "
             f"the patch expects {_short(expected)}"
         )
@@ -170,18 +186,22 @@ def _existing(parent: Any, token: str, operation: dict[str, Any]) -> Any:
 
 
 def _index(token: str, last: int, operation: dict[str, Any]) -> int:
-    if not token.isascii() or not token.isdigit() or (len(token) > 1 and token[0] == "0"):
-        raise Unprocessable(f"{operation['op']} operation: {token!r} in path {operation['path']!r} is no list index")
-    if len(token) > 9 or int(token) > last:
-        raise Unprocessable(
+    """A place in a list; negative ones count from the end."""
+    digits = token.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit():
+        raise _DoesNotApply(f"{operation['op']} operation: {token!r} in path {operation['path']!r} is no list index")
+    index = int(digits[:9])
+    index = last + 1 - index if token.startswith("-") else index
+    if len(digits) > 9 or not 0 <= index <= last:
+        raise _DoesNotApply(
             f"{operation['op']} operation: index {token} in path {operation['path']!r} is out of bounds"
         )
-    return int(token)
+    return index
 
 
-def _missing(operation: dict[str, Any]) -> Unprocessable:
+def _missing(operation: dict[str, Any]) -> _DoesNotApply:
     where = operation["path"] if operation["op"] not in ("move", "copy") else operation.get("from")
-    return Unprocessable(f"{operation['op']} operation does not apply: doc is missing path: {where!r}: missing value")
+    return _DoesNotApply(f"{operation['op']} operation does not apply: doc is missing path: {where!r}: missing value")
 
 
 def _copy(value: Any) -> Any:

@@ -85,7 +85,7 @@ class ApplyPatch:
 
     def __init__(self, call: Call, applied: JsonObject, subject: Subject) -> None:
         self._call = call
-        self._applied = applied
+        self.applied = applied
         self._subject = subject
         self._force = call.request.param("force") in ("true", "1")
 
@@ -93,7 +93,7 @@ class ApplyPatch:
         call = self._call
         return apply_patch(
             document,
-            self._applied,
+            self.applied,
             call.field_manager,
             self._subject.shape,
             force=self._force,
@@ -113,7 +113,13 @@ def read(call: Call, subject: Subject) -> Patch:
     """The patch in the body of a request."""
     kind, body = bodies.media_type(call.request), call.request.body
     if kind == APPLY_PATCH:
-        return ApplyPatch(call, _configuration(call, subject, bodies.read_yaml(body)), subject)
+        if not call.field_manager:
+            text = "Required value: is required for apply patch"
+            raise status.invalid_option("PatchOptions", status.cause("fieldManager", text, "FieldValueRequired"))
+        return ApplyPatch(call, _configuration(subject, bodies.read_yaml(body)), subject)
+    if call.request.param("force") is not None:
+        text = "Forbidden: may not be specified for non-apply patch"
+        raise status.invalid_option("PatchOptions", status.cause("force", text, "FieldValueForbidden"))
     if kind == JSON_PATCH:
         return JsonPatch(bodies.read_json(body))
     if kind == MERGE_PATCH:
@@ -143,17 +149,14 @@ def track(call: Call, old: JsonObject, new: JsonObject, now: str) -> None:
     keep_account(old, new, me, shape_of(resource), now, _not_written(call))
 
 
-def _configuration(call: Call, subject: Subject, applied: Any) -> JsonObject:
+def _configuration(subject: Subject, applied: Any) -> JsonObject:
     """The object that somebody applies, which must be the one that the URL names."""
     if not isinstance(applied, dict) or not isinstance(applied.setdefault("metadata", {}), dict):
         raise status.bad_request("an applied configuration is an object with apiVersion, kind and metadata")
-    for key, wanted in (("apiVersion", subject.api_version), ("kind", subject.kind)):
-        if applied.get(key) != wanted:
-            raise status.bad_request(f"the applied configuration has {key} {applied.get(key)!r}, the URL {wanted!r}")
-    if applied["metadata"].setdefault("name", call.name) != call.name:
-        raise status.bad_request(
-            f"the applied configuration is of {applied['metadata']['name']!r}, the URL names {call.name!r}"
-        )
+    version, kind = applied.get("apiVersion") or "", applied.get("kind") or ""
+    if (version, kind) != (subject.api_version, subject.kind):
+        written = version if "/" in str(version) else f"/{version}"
+        raise status.bad_request(f"invalid object type: {written}, Kind={kind}")
     return applied
 
 

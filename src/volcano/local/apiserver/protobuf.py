@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from volcano.local.apiserver.faults import DecodeError
-from volcano.local.apiserver.protobuf_table import SCALARS, Field, Shape, fields_of, message_of
+from volcano.local.apiserver.protobuf_table import SCALARS, Field, Shape, fields_of, is_choice, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,7 +102,26 @@ def _value(field: Field, wire: Wire, depth: int) -> Any:
         return bool(wire) if kind == "bool" else _signed(wire)
     if kind in SCALARS:
         return _SPECIAL[kind](_bytes(wire, field.name))
-    return _message(kind, _bytes(wire, field.name), depth + 1)
+    data = _bytes(wire, field.name)
+    return _choice(kind, data, depth + 1) if is_choice(kind) else _message(kind, data, depth + 1)
+
+
+def _choice(name: str, data: bytes, depth: int) -> Any:
+    """What of a choice was sent; a flag counts only when nothing else did."""
+    if depth > _MAX_DEPTH:
+        raise DecodeError(f"the body nests deeper than {_MAX_DEPTH} messages")
+    known = fields_of(name)
+    chosen: Any = False
+    for number, wire in _fields(data):
+        field = known.get(number)
+        if field is None:
+            continue
+        value = _value(field, wire, depth)
+        if field.shape is Shape.LIST:
+            chosen = [*chosen, value] if isinstance(chosen, list) else [value]
+        elif not isinstance(chosen, dict):
+            chosen = value
+    return chosen
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Wire]]:

@@ -50,6 +50,12 @@ def fields_of(message: str) -> dict[int, Field]:
     return {int(number): _field(name, kind) for number, name, kind in _words(_table()[1][message])}
 
 
+def is_choice(message: str) -> bool:
+    """Whether one of the message's fields stands for it in JSON (a schema or a list of schemas)."""
+    fields = () if message in SCALARS else fields_of(message).values()
+    return bool(fields) and not any(field.name or field.shape is Shape.INLINE for field in fields)
+
+
 def kinds() -> list[tuple[str, str]]:
     """Every (apiVersion, kind) that can be read; "*" stands for any group."""
     return sorted(_table()[0])

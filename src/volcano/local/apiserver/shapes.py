@@ -23,6 +23,7 @@ _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _WHOLE_VALUES = frozenset({"FieldsV1", "RawExtension", "JSON", "Quantity", "IntOrString", "Time", "MicroTime"})
 
 
+_EMPTY: dict[str, Any] = {"string": "", "integer": 0, "number": 0}
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 
 
@@ -31,11 +32,16 @@ class Shape:
 
     __slots__ = (
         *("_fields", "_items", "_schema", "_shapes", "_values"),
-        *("key_defaults", "keys", "leaf", "list_type", "members", "merge_key", "merges_values", "whole"),
+        *("key_defaults", "keys", "leaf", "list_type", "members", "merge_key", "merges_values"),
+        *("typed", "whole"),
     )
 
-    def __init__(self, shapes: Shapes, schema: JsonObject, overlay: JsonObject, *, whole: bool = False) -> None:
+    def __init__(
+        self, shapes: Shapes, schema: JsonObject, overlay: JsonObject, *, whole: bool = False, typed: bool = False
+    ) -> None:
         self._shapes = shapes
+        self.typed = typed
+        """Made from a named definition: one of Kubernetes' own types."""
         self._schema = schema
         self._fields: dict[str, Shape] = {}
         self._items: Shape | None = None
@@ -100,8 +106,15 @@ class Shape:
         return self._items
 
     def _defaults_of_keys(self) -> dict[str, Any]:
-        properties = self.items._schema.get("properties") or {}
-        return {key: (properties.get(key) or {}).get("default") for key in self.keys}
+        """What an item's keys are where it leaves them out: in Kubernetes' own types, required ones are empty then."""
+        schema = self.items._schema
+        properties, required = schema.get("properties") or {}, schema.get("required") or ()
+        defaults = {}
+        for key in self.keys:
+            known = properties.get(key) or {}
+            empty = _EMPTY.get(str(known.get("type"))) if self.items.typed and key in required else None
+            defaults[key] = known.get("default", empty)
+        return defaults
 
 
 class Shapes:
@@ -132,7 +145,7 @@ class Shapes:
             whole = name.rpartition(".")[2] in _WHOLE_VALUES
             definition = self._definitions.get(name, {})
             overlay = {**definition, **{key: value for key, value in schema.items() if key.startswith("x-kubernetes")}}
-            known = self._named[name, rules] = Shape(self, definition, overlay, whole=whole)
+            known = self._named[name, rules] = Shape(self, definition, overlay, whole=whole, typed=True)
         return known
 
 

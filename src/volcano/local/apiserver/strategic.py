@@ -37,7 +37,7 @@ def _merge_object(current: dict[str, Any], patch: dict[str, Any], shape: Shape) 
         return {}
     if directive == "replace":
         return _merge_object({}, {key: value for key, value in patch.items() if key != _PATCH}, shape)
-    if directive not in (None, "merge"):
+    if directive not in (None, "merge") and current:  # where nothing is, directives are left out unread
         raise BadRequest(f"unknown patch type {directive!r}: {_PATCH} is one of delete, merge, replace")
     merged = _retained(current, patch)
     for key, value in patch.items():

@@ -121,6 +121,16 @@ class Writes:
         self.kinds.bring_into_form(call.resource, document)
         return self.strategy(call.resource).inward(document)
 
+    def _read_patched(self, call: Call, document: JsonObject) -> JsonObject:
+        """As `_read`; what no decoder could read is the fault of the patch."""
+        try:
+            return self._read(call, document, written_json(call))
+        except status.StatusError as error:
+            if error.status != 400:
+                raise
+            cause = status.cause("patch", f"Invalid value: {error.message}")
+            raise status.invalid_kind("", "", "", [cause]) from None
+
     # -- update and patch ---------------------------------------------------------------------------------------
 
     async def update(self, call: Call) -> Response:
@@ -135,10 +145,12 @@ class Writes:
     async def patch(self, call: Call) -> Response:
         call.read_options()
         patch = patching.read(call, patching.subject_of(call.resource, self.kinds.empty(call.resource)))
+        if isinstance(patch, patching.ApplyPatch):
+            self.kinds.check_declared(call, patch.applied)
         for attempt in range(PATCH_ATTEMPTS):
             entry = self.store.latest(call.resource.storage, self._key(call))
             if entry is None:
-                if not patch.creates:
+                if not patch.creates or call.subresource:
                     raise status.not_found(call.resource, call.name)
                 document = patch.apply(None, self.clock.timestamp())
                 _check_patched(call, document)
@@ -147,7 +159,7 @@ class Writes:
             current = self.strategy(call.resource).outward(entry.document())
             document = patch.apply(current, self.clock.timestamp())
             _check_patched(call, document)
-            document = self._read(call, document, written_json(call))
+            document = self._read_patched(call, document)
             pinned = document["metadata"].get("resourceVersion") != str(entry.revision)
             try:
                 return self._answer(call, 200, await self.replace(call, entry, document, tracked=patch.creates))
@@ -294,7 +306,7 @@ def _check_body_name(call: Call, document: JsonObject) -> None:
 
 
 def _check_patched(call: Call, document: JsonObject) -> None:
-    if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
+    if not isinstance(document, dict) or not isinstance(document.setdefault("metadata", {}), dict):
         raise status.bad_request("the patch leaves no object behind: metadata is gone")
     kind, api_version = document.get("kind"), document.get("apiVersion")
     if not call.resource.custom and (kind, api_version) != (call.resource.kind, call.resource.api_version):
