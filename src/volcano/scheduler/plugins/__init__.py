@@ -16,6 +16,7 @@ def built_in() -> tuple[type[Plugin], ...]:
     from volcano.scheduler.plugins.network_topology import NetworkTopologyAware
     from volcano.scheduler.plugins.nodegroup import NodeGroups
     from volcano.scheduler.plugins.nodeorder import NodeOrder
+    from volcano.scheduler.plugins.numa_aware import NumaAware
     from volcano.scheduler.plugins.overcommit import Overcommit
     from volcano.scheduler.plugins.pdb import DisruptionBudgets
     from volcano.scheduler.plugins.predicates import Predicates
@@ -41,6 +42,7 @@ def built_in() -> tuple[type[Plugin], ...]:
         NetworkTopologyAware,
         NodeGroups,
         NodeOrder,
+        NumaAware,
         Overcommit,
         Predicates,
         Priority,

@@ -83,7 +83,7 @@ class Unit:
         return (wanted, "") if demand.hami_core else self.chip.template_for(wanted)
 
     def fits(self, demand: Demand, memory: int) -> bool:
-        if demand.hami_core and not self.core_support:
+        if not self.info.health or (demand.hami_core and not self.core_support):
             return False
         total = ALL_CORES if demand.hami_core else self.info.devcore
         if self.info.count <= self.used or self.info.devmem - self.memory_used < memory:
