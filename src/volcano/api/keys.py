@@ -134,6 +134,9 @@ BATCH_JOB_NAME: Final = "batch.kubernetes.io/job-name"
 BATCH_JOB_COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 BATCH_CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 POD_TEMPLATE_HASH: Final = "pod-template-hash"
+CONTROLLER_REVISION_HASH: Final = "controller-revision-hash"
+STATEFUL_SET_POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
+POD_INDEX: Final = "apps.kubernetes.io/pod-index"
 DEPLOYMENT_REVISION: Final = "deployment.kubernetes.io/revision"
 
 # Names and values

@@ -22,12 +22,14 @@ from volcano.local.builtin.batchjobs import BatchJobController
 from volcano.local.builtin.claims import ClaimController
 from volcano.local.builtin.collector import GarbageCollector
 from volcano.local.builtin.controller import Controller
+from volcano.local.builtin.daemonsets import DaemonSetController
 from volcano.local.builtin.deployments import DeploymentController
 from volcano.local.builtin.kinds import Kinds
 from volcano.local.builtin.namespaces import NamespaceController
 from volcano.local.builtin.nodes import NodeController
 from volcano.local.builtin.replicasets import ReplicaSetController
 from volcano.local.builtin.serviceaccounts import ServiceAccountController
+from volcano.local.builtin.statefulsets import StatefulSetController
 from volcano.local.builtin.world import World
 from volcano.local.node.certificates import authorities_of
 
@@ -43,6 +45,8 @@ async def run(client: Client, *, authority: str = "", ready: asyncio.Event | Non
         ServiceAccountController(client, world, namespaces, authority),
         ReplicaSetController(client, world),
         DeploymentController(client, world),
+        StatefulSetController(client, world),
+        DaemonSetController(client, world),
         BatchJobController(client, world),
         NodeController(client, world),
         ClaimController(client, world),

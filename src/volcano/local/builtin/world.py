@@ -10,7 +10,7 @@ from typing import Any
 
 from volcano.api.meta import JsonObject
 from volcano.api.resource import Resource
-from volcano.api.resources import BATCH_JOBS, DEPLOYMENTS, NODES, REPLICA_SETS
+from volcano.api.resources import BATCH_JOBS, DAEMON_SETS, DEPLOYMENTS, NODES, REPLICA_SETS, STATEFUL_SETS
 from volcano.kube.client import Client
 from volcano.kube.informer import Informer
 from volcano.local.builtin.views import POD_VIEWS, Head, PodView, controller_of, document_controller_uid, viewed_as
@@ -35,7 +35,12 @@ class World:
         self.deployments: Informer[JsonObject] = Informer(client, DEPLOYMENTS.untyped)
         self.jobs: Informer[JsonObject] = Informer(client, BATCH_JOBS.untyped)
         self.nodes: Informer[JsonObject] = Informer(client, NODES.untyped)
-        self._shared: list[Informer[Any]] = [self.pods, self.replica_sets, self.deployments, self.jobs, self.nodes]
+        self.stateful_sets: Informer[JsonObject] = Informer(client, STATEFUL_SETS.untyped)
+        self.daemon_sets: Informer[JsonObject] = Informer(client, DAEMON_SETS.untyped)
+        self._shared: list[Informer[Any]] = [
+            *(self.pods, self.nodes, self.jobs),
+            *(self.replica_sets, self.deployments, self.stateful_sets, self.daemon_sets),
+        ]
 
     def heads(self, resource: Resource[Any]) -> Informer[Any]:
         """An informer over the collection that knows at least each object's metadata."""
