@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("kubectl")
 
 
 def test_get_shows_the_columns_of_built_in_kinds(kubectl: Kubectl) -> None:
-    kubectl.create(pod("p", node=""), config_map("c", a="1", b="2"))
+    kubectl.create(pod("p", node="", schedulerName="nobody"), config_map("c", a="1", b="2"))
     assert kubectl("get", "pods").out.split()[:5] == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
     assert re.search(r"^p +0/1 +Pending +0 +\d+s$", kubectl("get", "pods").out, re.MULTILINE)
     assert re.search(r"^p .*<none> +<none> +<none> +<none>$", kubectl("get", "po", "-o", "wide").out, re.MULTILINE)
@@ -84,14 +84,14 @@ def test_watch_prints_a_table(kubectl: Kubectl) -> None:
     with kubectl.start("get", "pods", "-w") as watch:
         assert watch.stdout is not None
         time.sleep(0.3)
-        kubectl.create(pod("seen", node=""))
+        kubectl.create(pod("seen", node="", schedulerName="nobody"))
         assert watch.stdout.readline().split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
         assert watch.stdout.readline().split()[:3] == ["seen", "0/1", "Pending"]
         watch.terminate()
 
 
 def test_describe_tells_the_story(kubectl: Kubectl) -> None:
-    kubectl.create(pod("p", node=""), vcjob("j"))
+    kubectl.create(pod("p", node="", schedulerName="nobody"), vcjob("j"))
     assert re.search(r"Status: +Pending", kubectl("describe", "pod", "p").out)
     assert re.search(r"Min Available: +1", kubectl("describe", "vcjob", "j").out)
     node = kubectl("describe", "node", "local").out
@@ -153,5 +153,5 @@ def test_acting_as_somebody_else(kubectl: Kubectl) -> None:
 
 
 def test_what_leads_into_pods_says_that_it_does_not(kubectl: Kubectl) -> None:
-    kubectl.create(pod("p", node=""))
+    kubectl.create(pod("p", node="", schedulerName="nobody"))
     assert "pods/exec is not served here" in kubectl("exec", "p", "--", "ls", fails=True).err
