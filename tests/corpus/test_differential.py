@@ -25,7 +25,7 @@ FAMILIES = (
     "gang-eviction",
     "edge-cases",
 )
-EQUAL_SHARE = 0.88
+EQUAL_SHARE = 0.93
 
 
 @pytest.mark.parametrize("family", FAMILIES)
