@@ -14,8 +14,8 @@ import pytest
 
 from tests.corpus.loader import Record, cases, parameters
 from volcano.api import duration
+from volcano.api.age import human_duration
 from volcano.cli import connection, job as job_commands, main, queue as queue_commands
-from volcano.cli.durations import human_duration
 from volcano.http.message import Request, Response
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport

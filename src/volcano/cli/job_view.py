@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from volcano.cli.durations import age
+from volcano.api.age import age
 
 _POD_ANNOTATIONS = (
     ("Cri . Cci . Io / Container - Type", "cri.cci.io/container-type"),

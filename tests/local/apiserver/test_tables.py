@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from volcano.api.age import human_duration
 from volcano.local.apiserver.faults import BadRequest
 from volcano.local.apiserver.printers import printer_for
-from volcano.local.apiserver.printers.columns import human_duration
 from volcano.local.apiserver.printers.jsonpath import JsonPathError, compile_path
 from volcano.local.apiserver.tables import render_table
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from volcano.api.age import human_duration
 from volcano.api.meta import JsonObject
 
 if TYPE_CHECKING:
@@ -92,33 +93,6 @@ def instant_of(timestamp: Any) -> datetime | None:
     return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
-def human_duration(seconds: float) -> str:
-    """A length of time in at most two units, finer the shorter it is: 90s, 5m30s, 3h12m, 2d4h, 400d."""
-    if seconds < -1:
-        return "<invalid>"
-    if seconds < 0:
-        return "0s"
-    whole = int(seconds)
-    if whole < 120:
-        return f"{whole}s"
-    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
-    if minutes < 10:
-        return _two(minutes, "m", whole % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 365 * 2:
-        return f"{days}d"
-    if days < 365 * 8:
-        return _two(days // 365, "y", days % 365, "d")
-    return f"{days // 365}y"
-
-
 def selector_text(selector: Any) -> str:
     """A LabelSelector, or a plain label map, in kubectl's notation."""
     if not isinstance(selector, dict):
@@ -146,7 +120,3 @@ def _expression(item: JsonObject) -> str:
             return f"!{key}"
         case _:
             return str(key)
-
-
-def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"

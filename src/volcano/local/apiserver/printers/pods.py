@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from volcano.local.apiserver.printers.columns import NONE, age_of, human_duration, instant_of, name_of, printer
+from volcano.api.age import human_duration
+from volcano.local.apiserver.printers.columns import NONE, age_of, instant_of, name_of, printer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

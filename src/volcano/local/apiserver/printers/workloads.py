@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from volcano.api.age import human_duration
 from volcano.local.apiserver.printers.columns import (
     NONE,
     UNSET,
     age_of,
     container_cells,
-    human_duration,
     instant_of,
     name_of,
     printer,

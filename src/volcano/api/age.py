@@ -1,4 +1,4 @@
-"""Ages as kubectl prints them: the two units that matter, shorter as they grow."""
+"""Ages as kubectl prints them: at most two units, coarser as they grow. For `vcctl` and the API server's tables."""
 
 from __future__ import annotations
 
