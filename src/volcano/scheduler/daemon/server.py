@@ -23,6 +23,7 @@ from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
 from volcano.scheduler.daemon import queues
 from volcano.scheduler.daemon.binding import Outbox
+from volcano.scheduler.daemon.extender import HttpExtender
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.metrics import Metrics
@@ -31,6 +32,7 @@ from volcano.scheduler.daemon.statuses import StatusWriter
 from volcano.scheduler.daemon.usage import UsagePoller
 from volcano.scheduler.framework.decisions import Bind, Decisions, PodVerdict
 from volcano.scheduler.framework.messages import SCHEDULER_ERROR
+from volcano.scheduler.plugins.extender.port import ExtenderPort
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -61,6 +63,7 @@ class Scheduler:
             on_reload=lambda outcome: self.metrics.reloads.labels(outcome).inc(),
         )
         self.cluster = Cluster(flags.default_queue)
+        self.cluster.index(ExtenderPort).post = HttpExtender().post
         ingest = Ingest(self.cluster, flags.scheduler_name, flags.node_selector)
         self.recorder = EventRecorder(client, flags.component)
         self.feed = Feed(client, ingest, priority_classes=flags.uses_priority_classes, observer=self._observe)

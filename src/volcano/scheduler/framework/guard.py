@@ -124,7 +124,7 @@ def guarded_term(plugin: Plugin, term: ScoreTerm, report: Report) -> ScoreTerm:
             report(describe(plugin, "a score's normalisation", (), problem))
             return np.zeros(len(column))
 
-    return ScoreTerm(raw, normalize if term.normalize is not None else None, term.weight)
+    return ScoreTerm(raw, normalize if term.normalize is not None else None, term.weight, term.own_rows)
 
 
 def _name(subject: Any) -> str:

@@ -12,6 +12,7 @@ def built_in() -> tuple[type[Plugin], ...]:
     from volcano.scheduler.plugins.conformance import Conformance
     from volcano.scheduler.plugins.deviceshare import DeviceShare
     from volcano.scheduler.plugins.drf import Drf
+    from volcano.scheduler.plugins.extender import Extender
     from volcano.scheduler.plugins.gang import Gang
     from volcano.scheduler.plugins.network_topology import NetworkTopologyAware
     from volcano.scheduler.plugins.nodegroup import NodeGroups
@@ -38,6 +39,7 @@ def built_in() -> tuple[type[Plugin], ...]:
         DeviceShare,
         DisruptionBudgets,
         Drf,
+        Extender,
         Gang,
         NetworkTopologyAware,
         NodeGroups,
