@@ -77,6 +77,25 @@ class Cluster:
         assert "Traceback" not in done.stderr, told
         return Result(done.returncode, done.stdout, done.stderr)
 
+    def on_terminal(self, *words: str) -> str:
+        """What `vcctl words` draws on a terminal, escape sequences and all."""
+        controller, terminal = os.openpty()
+        shown = b""
+        with subprocess.Popen(
+            [Path(sysconfig.get_path("scripts"), "vcctl"), *words],
+            env={**self.environment, "TERM": "xterm"},
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+        ) as process:
+            os.close(terminal)
+            with suppress(OSError):  # the end of a terminal whose last user has gone
+                while piece := os.read(controller, 65536):
+                    shown += piece
+        os.close(controller)
+        assert process.returncode == 0, shown.decode()
+        return shown.decode()
+
     @property
     def environment(self) -> dict[str, str]:
         inherited = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}

@@ -22,6 +22,14 @@ def test_a_command_runs_in_every_pod_and_its_output_is_kept(cluster: Cluster) ->
     )
 
 
+def test_on_a_terminal_a_job_is_drawn_in_place(cluster: Cluster) -> None:
+    shown = cluster.on_terminal("job", "run", "drawn", "--requests", "cpu=100m", "--watch", "--", "sleep", "0.5")
+    assert "\x1b[" in shown
+    assert "Task" in shown
+    assert "default0" in shown
+    assert "Completed: 1 succeeded" in shown
+
+
 def test_a_job_that_fails_gives_an_exit_status_and_says_why(cluster: Cluster) -> None:
     done = cluster("job", "run", "failing", "--requests", "cpu=100m", "--watch", "--", "sh", "-c", "exit 3", fails=True)
     assert done.status == 1
