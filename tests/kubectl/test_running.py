@@ -125,3 +125,16 @@ def test_a_gang_is_followed_to_its_end(kubectl: Kubectl) -> None:
     kubectl("delete", "vcjob", "gang", "--timeout=20s")
     eventually("the pods to go", lambda: not kubectl.get("pods")["items"])
     assert kubectl.get("pg")["items"] == []
+
+
+def test_top_shows_what_runs_and_where(kubectl: Kubectl) -> None:
+    kubectl.create(pod("busy", "sh", "-c", "while :; do :; done"))
+    kubectl("wait", "--for=condition=Ready", "pod/busy", "--timeout=30s")
+
+    def shown() -> bool:
+        rows = kubectl("top", "pods").column("CPU(cores)")
+        return bool(rows) and int(rows[0].removesuffix("m")) > 10
+
+    eventually("the load to be seen", shown)
+    assert kubectl("top", "nodes").column("NAME")
+    kubectl("delete", "pod", "busy", "--force", "--grace-period=0")

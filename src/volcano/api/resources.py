@@ -286,6 +286,14 @@ SELF_SUBJECT_REVIEWS: Final[Resource[JsonObject]] = _built_in(
     "authentication.k8s.io", "v1", "SelfSubjectReview", dict, "selfsubjectreviews", namespaced=False, verbs=CREATE_ONLY
 )
 
+# What the API server asks the nodes about: read only, never stored
+NODE_METRICS: Final[Resource[JsonObject]] = _built_in(
+    "metrics.k8s.io", "v1beta1", "NodeMetrics", dict, "nodes", namespaced=False, verbs=("get", "list")
+)
+POD_METRICS: Final[Resource[JsonObject]] = _built_in(
+    "metrics.k8s.io", "v1beta1", "PodMetrics", dict, "pods", verbs=("get", "list")
+)
+
 # Volcano
 JOBS: Final = _volcano(
     "batch",

@@ -38,6 +38,7 @@ from volcano.local.apiserver.routing import Target, parse, verb_of
 from volcano.local.apiserver.store import Store
 from volcano.local.apiserver.subresources import Subresources
 from volcano.local.apiserver.tokens import ServiceAccountTokens
+from volcano.local.apiserver.usage import Usage
 from volcano.local.apiserver.writes import Writes
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class ApiServer:
         self._deletes = Deletes(self._writes, admission)
         self._reviews = Reviews(self._authorizer, self._authenticator, kinds)
         self._subresources = Subresources(self.registry, self._writes, self._deletes, tokens, pki)
+        self._usage = Usage(store, pki)
         self._started = False
 
     @classmethod
@@ -148,6 +150,8 @@ class ApiServer:
     async def _authorized(self, call: Call, target: Target, verb: str) -> Response:
         if not call.user.is_master:
             self._authorizer.check(call, verb)
+        if call.resource.measured:
+            return await self._usage.answer(call, verb)
         if call.resource.storage == DEFINITIONS:
             await self._definitions.write_own(self._writes)
         if target.name:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from volcano.api.resource import SCALE, STATUS, Column, Resource
-from volcano.api.resources import ALL_KUBERNETES, ALL_VOLCANO
+from volcano.api.resources import ALL_KUBERNETES, ALL_VOLCANO, NODE_METRICS, POD_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -74,6 +74,11 @@ class ResourceInfo:
         """False for resources that only answer (reviews, bindings)."""
         return "get" in self.verbs
 
+    @property
+    def measured(self) -> bool:
+        """What nodes are asked for when somebody wants to know."""
+        return self.group == NODE_METRICS.group
+
     def subresource(self, name: str) -> Subresource | None:
         return self.resource.subresource(name)
 
@@ -93,7 +98,7 @@ class Registry:
     @classmethod
     def standard(cls) -> Registry:
         """Everything that is there before users define kinds of their own."""
-        return cls(ResourceInfo(resource) for resource in (*ALL_KUBERNETES, *ALL_VOLCANO))
+        return cls(ResourceInfo(resource) for resource in (*ALL_KUBERNETES, NODE_METRICS, POD_METRICS, *ALL_VOLCANO))
 
     def add(self, resource: ResourceInfo) -> None:
         self._resources[resource.group, resource.version, resource.plural] = resource

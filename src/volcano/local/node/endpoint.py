@@ -1,6 +1,6 @@
-"""What a kubelet serves: container logs for the API server's log requests, and health. HTTPS, for the cluster's own.
+"""What a kubelet serves: container logs, what pods use, and health. HTTPS, for the cluster's own.
 
-Neighbours: `logs` reads; `agent` knows the pods; `main` listens.
+Neighbours: `logs` reads, `usage` measures; `agent` knows the pods; `main` listens.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import msgspec
+
 from volcano.http.message import Request, Response
 from volcano.local.node.agent import NodeAgent
 from volcano.local.node.logs import LogOptions, log_files, read_log
 from volcano.local.node.runtime import Run
+from volcano.local.node.usage import Meter
 
 _TEXT = {"content-type": "text/plain; charset=utf-8"}
 
@@ -23,6 +26,7 @@ class Endpoint:
     def __init__(self, agent: NodeAgent, is_trusted: Callable[[Request], bool]) -> None:
         self._agent = agent
         self._is_trusted = is_trusted
+        self._meter = Meter()
 
     async def handle(self, request: Request) -> Response:
         parts = request.path.strip("/").split("/")
@@ -32,6 +36,9 @@ class Endpoint:
             return _text(200, "ok")
         if not self._is_trusted(request):
             return _text(401, "Unauthorized: show a client certificate of the cluster")
+        if parts == ["stats", "summary"]:
+            summary = await self._meter.summary(self._agent.identity.name, self._agent.runtime.runs)
+            return Response(200, {"content-type": "application/json"}, msgspec.json.encode(summary))
         if len(parts) == 4 and parts[0] == "containerLogs":
             return self._logs(request, *parts[1:])
         return _text(404, f"{request.path} is not served by this node")
