@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.differential.random_walk import walk
 from tests.differential.sequences import applying, kinds, objects, pods, reading
 
 if TYPE_CHECKING:
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
 
     Sequence = Callable[[Session], Awaitable[None]]
 
+RANDOM_WALKS = 8
+RANDOM_STEPS = 60
+
 
 def sequences() -> dict[str, Sequence]:
     modules = (objects, applying, reading, pods, kinds)
-    return {sequence.__name__: sequence for module in modules for sequence in module.SEQUENCES}
+    written = {sequence.__name__: sequence for module in modules for sequence in module.SEQUENCES}
+    return written | {f"random_walk_{seed}": walk(seed, RANDOM_STEPS) for seed in range(RANDOM_WALKS)}

@@ -28,6 +28,7 @@ class Difference:
     real_status: int = 0
     our_status: int = 0
     message: str = ""
+    causes_are_the_same: bool = False
 
     @property
     def status_equal(self) -> bool:
@@ -55,14 +56,22 @@ def differences(sequence: str, real: Sequence[Record], ours: Sequence[Record]) -
             places = decisive + [place for place in places if place[0] in ("body.message", "body")]
         body = one.get("body")
         message = str(body.get("message", "")) if isinstance(body, dict) else ""
+        same_causes = _causes(one) == _causes(other)
         found += [
-            Difference(sequence, step, one["request"], *place, one["status"], other["status"], message)
+            Difference(sequence, step, one["request"], *place, one["status"], other["status"], message, same_causes)
             for place in places
             if _is_news(place, told)
         ]
     if len(real) != len(ours):
         found.append(Difference(sequence, min(len(real), len(ours)), "the end", "steps", len(real), len(ours)))
     return found
+
+
+def _causes(record: Record) -> list[str]:
+    """The faults that an answer names, in no order."""
+    body = record.get("body")
+    details = body.get("details") if isinstance(body, dict) else None
+    return sorted(map(str, (details or {}).get("causes") or ()))
 
 
 def _is_news(place: tuple[str, Any, Any], told: set[tuple[str, str, str]]) -> bool:

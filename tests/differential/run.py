@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 
 from tests.differential import catalogue, known, servers
 from tests.differential.compare import differences
+from tests.differential.recordings import fresh_namespace
 
 
 async def main(wanted: list[str]) -> int:
@@ -20,7 +20,7 @@ async def main(wanted: list[str]) -> int:
     for name, sequence in catalogue.sequences().items():
         if wanted and not any(word in name for word in wanted):
             continue
-        namespace = f"diff-{name.replace('_', '-')}-{int(time.time() * 1000) % 10**9}"[:60]
+        namespace = fresh_namespace(name)
         sys.stdout.flush()
         async with servers.real(Path(os.environ["KUBECONFIG"])) as transport:
             real = await servers.played(transport, namespace, sequence)

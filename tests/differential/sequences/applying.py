@@ -120,7 +120,7 @@ async def apply_to_status(s: Session) -> None:
     await s.apply(f"{DEPLOYMENTS}/a", deployment(container("a")), "one")
     head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}
     condition = {"type": "Available", "status": "True", "reason": "r", "message": "m"}
-    await s.apply(f"{DEPLOYMENTS}/a/status", head | {"status": {"readyReplicas": 1}}, "controller")
+    await s.apply(f"{DEPLOYMENTS}/a/status", head | {"status": {"replicas": 1, "readyReplicas": 1}}, "controller")
     await s.apply(
         f"{DEPLOYMENTS}/a/status", head | {"status": {"replicas": 1, "conditions": [condition]}}, "controller"
     )

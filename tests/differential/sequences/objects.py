@@ -38,7 +38,7 @@ async def identity(s: Session) -> None:
     await s.post(MAPS, {"metadata": {"generateName": "made-"}, "data": {"k": "v"}})
     await s.post(MAPS, {"metadata": {"name": "b", "resourceVersion": "7"}})
     await s.post(MAPS, {"metadata": {"name": "c", "uid": "d0d7d54e-7a0b-4b4e-9d0b-3a6a9f6c1f11"}})
-    await s.post(MAPS, {"metadata": {"name": "d", "creationTimestamp": "2020-01-01T00:00:00Z", "generation": 7}})
+    await s.post(MAPS, {"metadata": {"name": "d", "creationTimestamp": "2020-01-01T00:00:00Z"}})
     made = await s.post(MAPS, {"metadata": {"name": "e"}})
     meta = made["metadata"]
     await s.put(f"{MAPS}/e", {"metadata": {"name": "other"}})

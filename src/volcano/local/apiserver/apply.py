@@ -161,7 +161,7 @@ def _prune(value: Any, dropped: FieldSet, kept: FieldSet, shape: Shape) -> Any:
 
 
 def _conflict(conflicts: dict[ManagerKey, FieldSet], managers: Managers) -> ApplyConflict:
-    found = [(key, path) for key, fields in sorted(conflicts.items()) for path in fieldsets.paths(fields)]
+    found = [(key, path) for key, fields in sorted(conflicts.items()) for path in sorted(fieldsets.paths(fields))]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {managers.describe(key)}", "field": path}
         for key, path in found

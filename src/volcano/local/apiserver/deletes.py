@@ -185,7 +185,8 @@ class Deletes:
         if not deleting and "generation" in meta:
             meta["generation"] += 1
         meta["deletionTimestamp"] = self._writes.clock.timestamp(grace)
-        meta["deletionGracePeriodSeconds"] = grace
+        if strategy.tells_grace:
+            meta["deletionGracePeriodSeconds"] = grace
         return document
 
 

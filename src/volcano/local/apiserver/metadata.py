@@ -88,7 +88,7 @@ def check(qualified: str, document: JsonObject, *, custom: bool = False) -> list
 
 
 def _finalizer_causes(finalizer: str, index: int, *, custom: bool) -> list[Cause]:
-    causes = _key_causes(finalizer, "metadata.finalizers")
+    causes = key_causes(finalizer, "metadata.finalizers")
     if not custom and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         why = "name is neither a standard finalizer name nor is it fully qualified"
         causes.append(_invalid(f"metadata.finalizers[{index}]", finalizer, why))
@@ -131,7 +131,7 @@ def name_causes(qualified: str, name: str) -> list[Cause]:
 def label_causes(labels: JsonObject, field: str) -> list[Cause]:
     causes = []
     for key, value in labels.items():
-        causes += _key_causes(key, field)
+        causes += key_causes(key, field)
         if value and (len(value) > 63 or not _QUALIFIED.fullmatch(value)):
             rule = "must be no more than 63 bytes" if len(value) > 63 else _VALUE_RULE
             causes.append(_invalid(field, value, rule))
@@ -204,13 +204,13 @@ def _annotation_causes(annotations: JsonObject) -> list[Cause]:
     size = 0
     for key, value in annotations.items():
         size += len(key) + len(value)
-        causes += _key_causes(key.lower(), "metadata.annotations")
+        causes += key_causes(key.lower(), "metadata.annotations")
     if size > 256 * 1024:
         causes.append(cause("metadata.annotations", "Too long: may not be more than 262144 bytes", "FieldValueTooLong"))
     return causes
 
 
-def _key_causes(key: str, field: str) -> list[Cause]:
+def key_causes(key: str, field: str) -> list[Cause]:
     prefix, slash, name = key.rpartition("/")
     causes = []
     if slash and "/" in prefix:

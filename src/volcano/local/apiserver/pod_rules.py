@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from volcano.api import quantity
-from volcano.local.apiserver.metadata import LABEL, LABEL_RULE, label_causes
+from volcano.local.apiserver.metadata import LABEL, LABEL_RULE, key_causes, label_causes
 from volcano.local.apiserver.status import cause, required, unsupported
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ RESTARTS = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _PORT_RULE = "must be between 1 and 65535, inclusive"
+_REQUIRED_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 _LARGEST_SECONDS = 2**31 - 1
 
 
@@ -45,6 +46,18 @@ def spec_causes(spec: JsonObject, field: str) -> list[Cause]:
         causes += label_causes(selector, f"{field}.nodeSelector")
     for index, toleration in enumerate(spec.get("tolerations") or ()):
         causes += _toleration_causes(toleration, f"{field}.tolerations[{index}]")
+    return causes + _affinity_causes(spec.get("affinity") or {}, f"{field}.affinity")
+
+
+def _affinity_causes(affinity: JsonObject, field: str) -> list[Cause]:
+    """Every topology that pods are drawn to or kept out of has a key."""
+    causes = []
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = (affinity.get(kind) or {}).get(_REQUIRED_TERMS) or ()
+        for index, term in enumerate(terms):
+            if not term.get("topologyKey"):
+                place = f"{field}.{kind}.{_REQUIRED_TERMS}[{index}].topologyKey"
+                causes += [required(place, "can not be empty"), *key_causes("", place)]
     return causes
 
 

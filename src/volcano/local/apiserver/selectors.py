@@ -243,11 +243,9 @@ class _LabelParser:
                 values.append(word)
                 expect_value = False
             else:
-                raise SelectorError(f"found '{word}', expected: ',', ')' or identifier")
-        if expect_value and values:
-            values.append("")
-        if not values:
-            raise SelectorError("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
+                raise SelectorError(f"found '{word}', expected: ',' or ')'")
+        if expect_value:
+            values.append("")  # also between parentheses with nothing inside
         return tuple(dict.fromkeys(values))
 
     def _peek(self) -> str:

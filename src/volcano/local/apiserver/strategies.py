@@ -23,6 +23,8 @@ class Strategy:
 
     graceful = False
     """Deleted objects may stay for a while to end in order."""
+    tells_grace = True
+    """Objects that wait for their end say how long they were given."""
 
     def __init__(self, resource: ResourceInfo) -> None:
         self.resource = resource
@@ -94,6 +96,8 @@ def _copy_section(new: JsonObject, old: JsonObject, section: str) -> None:
 
 class NamespaceStrategy(Strategy):
     """Namespaces end in two steps: emptied by a controller, then finalized."""
+
+    tells_grace = False
 
     def default(self, document: JsonObject) -> None:
         name = document["metadata"].get("name") or ""

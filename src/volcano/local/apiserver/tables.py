@@ -34,7 +34,10 @@ def render_table(
 ) -> JsonObject:
     """A Table of `documents`; `metadata` is the list's own, `with_columns=False` serves later events of a watch."""
     if include_object not in INCLUDE_OBJECT:
-        raise BadRequest(f"includeObject {include_object!r} is unknown: use one of {', '.join(INCLUDE_OBJECT)}")
+        raise BadRequest(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include_object}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
     rows = [_row(printer, document, include_object, now, version) for document in documents]
     return {
         "kind": "Table",

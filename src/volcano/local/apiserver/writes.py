@@ -87,13 +87,13 @@ class Writes:
             patching.track_new(call, document, self.kinds.empty(call.resource), self.clock.timestamp())
         document = await self._admit(call, "CREATE", document, None, strategy)
         if call.dry_run:
-            if self._exists(call):
-                raise status.already_exists(call.resource, call.name)
+            if (taken := self.store.latest(call.resource.storage, self._key(call))) is not None:
+                raise _taken(call, taken)
             return _encode(document)
         try:
             entry = self.store.put(call.resource.storage, self._key(call), document, 0)
-        except Stale:
-            raise status.already_exists(call.resource, call.name) from None
+        except Stale as error:
+            raise _taken(call, error.found) from None
         await self.store.settled(entry.revision)
         return entry.body
 
@@ -293,6 +293,14 @@ def _wrong_kind(resource: ResourceInfo, kind: str, name: str) -> status.StatusEr
     details = {"name": name, "group": resource.group, "kind": kind}
     message = f'{qualified} "{name}" is invalid: kind: {text}'
     return status.StatusError(422, "Invalid", message, [status.cause("kind", text)], details)
+
+
+def _taken(call: Call, entry: Entry | None) -> status.StatusError:
+    """The name belongs to another object, or still does."""
+    error = status.already_exists(call.resource, call.name)
+    if entry is not None and "deletionTimestamp" in entry.document()["metadata"]:
+        error.message = f"object is being deleted: {error.message}"
+    return error
 
 
 def _check_body_name(call: Call, document: JsonObject) -> None:
