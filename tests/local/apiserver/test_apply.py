@@ -116,7 +116,7 @@ def test_several_conflicts_are_listed_by_manager(world: World) -> None:
     assert conflict.value.message == (
         "Apply failed with 3 conflicts: "
         'conflicts with "kubectl-edit" using v1:\n- .spec.size\n'
-        'conflicts with "you":\n- .spec.replicas\n- .spec.paused'
+        'conflicts with "you":\n- .spec.paused\n- .spec.replicas'
     )
     assert len(conflict.value.causes) == 3
 
