@@ -16,9 +16,15 @@ IN_FLIGHT = 64
 TOLERATED_FAILURES = 16
 
 
-async def each(items: Sequence[T], action: Callable[[T], Awaitable[None]]) -> list[Exception]:
-    """Do `action` for every item; returns what was refused. After too many refusals the rest is left for later."""
+async def each(
+    items: Sequence[T], action: Callable[[T], Awaitable[None]], turns: asyncio.Semaphore | None = None
+) -> list[Exception]:
+    """Do `action` for every item; returns what was refused. After too many refusals the rest is left for later.
+
+    Callers that share `turns` share what is in flight: more connections make no server faster.
+    """
     remaining = iter(items)
+    turns = turns or asyncio.Semaphore(IN_FLIGHT)
     failures: list[Exception] = []
 
     async def work() -> None:
@@ -26,7 +32,8 @@ async def each(items: Sequence[T], action: Callable[[T], Awaitable[None]]) -> li
             if len(failures) >= TOLERATED_FAILURES:
                 return
             try:
-                await action(item)
+                async with turns:
+                    await action(item)
             except (ApiError, OSError, TimeoutError, Waits) as error:
                 failures.append(error)
 

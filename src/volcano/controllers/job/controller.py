@@ -45,6 +45,8 @@ JOBS_PER_WORKER = 8
 """a worker thread of the original waits for every write; a task of ours costs nothing while it waits"""
 COUNTS_EVERY_SECONDS = 0.5
 """new counters alone are written this often; a new phase is written at once"""
+COUNTS_WHEN_BUSY_SECONDS = 10.0
+"""the same while other jobs wait for their turn: podgroups and pods come first"""
 PACE_SECONDS_PER_POD = 10e-6
 """between two looks at all pods of a job: a share of a processor, however fast its pods change"""
 PLUGIN_ENTRY_POINTS = "volcano.job_plugins"
@@ -174,7 +176,8 @@ class JobController:
         if plan.status is None:
             return
         now = self._clock()
-        due = ledger.written_at + COUNTS_EVERY_SECONDS
+        busy = len(self.queue) >= self.workers
+        due = ledger.written_at + (COUNTS_WHEN_BUSY_SECONDS if busy else COUNTS_EVERY_SECONDS)
         if now < due and not plan.evict and counts.only_counters_differ(job.status, plan.status):
             plan.status = None
             self.queue.add_after(key, due - now)

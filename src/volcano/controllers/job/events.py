@@ -35,10 +35,6 @@ class Event:
     job_uid: str = ""
     version: int | None = None
 
-    @property
-    def about_pod(self) -> bool:
-        return bool(self.pod)
-
 
 SYNC = Event()
 

@@ -15,7 +15,7 @@ import msgspec
 from volcano.api import resources
 from volcano.api.meta import JsonObject, controller_of
 from volcano.api.resources import Resource
-from volcano.controllers.fanout import each
+from volcano.controllers.fanout import IN_FLIGHT, each
 from volcano.controllers.job import pods
 from volcano.controllers.job.keypairs import new_key_pair
 from volcano.controllers.job.kill import OUT_OF_SYNC_PATCH
@@ -56,6 +56,7 @@ class Performer:
         self._context = context
         self._client = context.client
         self._pods = members
+        self._turns = asyncio.Semaphore(IN_FLIGHT)
 
     async def perform(self, job: Job, plan: Plan, ledger: Ledger, facts: Facts, podgroup: PodGroup | None) -> None:
         """Do everything the plan says."""
@@ -250,7 +251,7 @@ class Performer:
                 pod = await self._existing_pod(job, replica.name)
             self._pods.created(member_of(pod))
 
-        failures = await each(plan.create, create)
+        failures = await each(plan.create, create, self._turns)
         if failures:
             self._fail(job, failures, "FailedCreate", "Error creating pods", "create", len(plan.create))
 
@@ -274,7 +275,7 @@ class Performer:
                 await self._client.delete(POD_VIEWS, member.name, job.metadata.namespace, uid=member.uid or None)
             self._pods.ending(member)
 
-        failures = await each(plan.evict, evict)
+        failures = await each(plan.evict, evict, self._turns)
         if failures:
             self._fail(job, failures, "FailedDelete", "Error deleting pods", "kill", len(plan.evict))
 

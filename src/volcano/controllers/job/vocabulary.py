@@ -26,9 +26,6 @@ class Phase(StrEnum):
 FINAL = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED})
 """Phases that nothing leaves."""
 
-AT_REST = FINAL | {Phase.ABORTED}
-"""Phases in which no pod is wanted; only `ResumeJob` leaves Aborted."""
-
 
 class Action(StrEnum):
     SYNC_JOB = bus.SYNC_JOB

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from volcano.controllers.views import PodView
 
 API_VERSION = "scheduling.volcano.sh/v1beta1"
-INHERITED_OWNER_KINDS = ("ReplicaSet", "DaemonSet", "StatefulSet", "Job")
 _COPIED_ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
 _COPIED_LABELS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
 _TOPOLOGY_MODES = frozenset({"hard", "soft"})
