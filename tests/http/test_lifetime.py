@@ -34,6 +34,20 @@ def test_a_signal_stops_the_work(run: Run) -> None:
     run(main())
 
 
+def test_a_signal_that_is_ignored_stays_ignored(run: Run) -> None:
+    async def main() -> None:
+        with stop_on_signals() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            await asyncio.sleep(0.05)
+            assert not stop.is_set()
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        run(main())
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_failing_task_ends_the_daemon_with_its_error(run: Run) -> None:
     async def fails() -> None:
         await asyncio.sleep(0.01)

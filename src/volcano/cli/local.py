@@ -48,7 +48,7 @@ def root_flag(command: Any) -> Any:
 )
 @click.option("--node-memory", default="32Gi", show_default=True, help="Memory of each simulated node.")
 def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
-    """Start the cluster; it stops with Ctrl-C, or with `vcctl local down` when detached."""
+    """Start the cluster; it stops, and its pods, with Ctrl-C, or with `vcctl local down` when detached."""
     from volcano.local.cluster import LocalError, Options, prepare
     from volcano.local.layout import Layout
 
@@ -83,6 +83,9 @@ def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
             announce()
         else:
             run(announce)
+            if not layout.keep_pods.exists():
+                _stop_pods(layout)
+            click.echo("The cluster is stopped.")
     except LocalError as error:
         raise fail(str(error)) from error
 
@@ -126,18 +129,18 @@ def _tell(descriptor: int, text: str) -> None:
 @click.option("--delete", is_flag=True, help="Remove its files too: objects, logs and the data of pods.")
 def down(root: Path | None, keep_pods: bool, delete: bool) -> None:
     """Stop the cluster and the processes of its pods."""
-    from volcano.local.cluster import LocalError, stop
+    from volcano.local.cluster import LocalError, running, stop
     from volcano.local.layout import Layout
 
     layout = Layout((root or local_root()).absolute())
     try:
+        if keep_pods and not delete and running(layout) is not None:
+            layout.keep_pods.touch()
         stopped = stop(layout)
     except LocalError as error:
         raise fail(str(error)) from error
     if not keep_pods or delete:
-        from volcano.local.node.shutdown import stop_pods
-
-        stop_pods(layout.node)
+        _stop_pods(layout)
     if delete:
         layout.delete()
     click.echo("The cluster is stopped." if stopped else f"No cluster is running in {layout.root}.")
@@ -166,6 +169,12 @@ def status(root: Path | None) -> int:
     click.echo(f"{'all'}: {sum(mib for _, _, mib in rows):.0f}Mi")
     click.echo(_how_to_use(layout))
     return 0
+
+
+def _stop_pods(layout: Layout) -> None:
+    from volcano.local.node.shutdown import stop_pods
+
+    stop_pods(layout.node)
 
 
 def _how_to_use(layout: Layout) -> str:

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 
 COLLECTOR_THRESHOLDS = (50_000, 20, 100)
 SETTLE_SECONDS = 60.0
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[asyncio.Event]:
-    """An event that is set by SIGTERM or SIGINT while the context lasts."""
+    """An event that is set by SIGTERM, SIGINT or SIGHUP while the context lasts. Signals that are ignored stay so."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
@@ -28,12 +28,13 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
             os._exit(128 + number)
         stop.set()
 
-    for number in SIGNALS:
+    handled = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]  # nohup ignores SIGHUP
+    for number in handled:
         loop.add_signal_handler(number, received, number)
     try:
         yield stop
     finally:
-        for number in SIGNALS:
+        for number in handled:
             loop.remove_signal_handler(number)
 
 

@@ -133,8 +133,8 @@ def claimed(layout: Layout) -> Iterator[None]:
     """The cluster's folder, complete and ours alone while the context lasts. Raises LocalError."""
     prepare(layout)
     with _only_one(layout):
-        for stale in layout.run.glob("*.pid"):
-            stale.unlink()
+        for stale in (*layout.run.glob("*.pid"), layout.keep_pods):
+            stale.unlink(missing_ok=True)
         if not layout.scheduler_conf.exists():
             layout.scheduler_conf.write_text(DEFAULT_SCHEDULER_CONF)
         yield

@@ -34,6 +34,11 @@ class Layout:
         return self.root / "run"
 
     @property
+    def keep_pods(self) -> Path:
+        """There while a cluster is stopped whose pods are to go on."""
+        return self.run / "keep-pods"
+
+    @property
     def kubeconfig(self) -> Path:
         return self.root / "kubeconfig"
 
