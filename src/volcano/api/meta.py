@@ -65,13 +65,6 @@ class ListMeta(Model, kw_only=True):
     remaining_item_count: int | None = None
 
 
-class TypeMeta(Model, kw_only=True):
-    """Kind and version alone, to find out what a document is."""
-
-    api_version: str = ""
-    kind: str = ""
-
-
 class PartialObject(Model, kw_only=True):
     """Any object's head."""
 

@@ -6,7 +6,6 @@ Made from `Status` answers by `error_from`; raised by `client.Client`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -158,8 +157,3 @@ def parse_retry_after(value: str | None) -> float | None:
     if value is None or not value.strip().isdigit():
         return None
     return float(value)
-
-
-def is_status(document: Any) -> bool:
-    """A decoded JSON document is a `Status`."""
-    return isinstance(document, dict) and document.get("kind") == "Status"

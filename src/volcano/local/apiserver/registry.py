@@ -65,11 +65,6 @@ class ResourceInfo:
         """For kinds defined by users: the version's entry in their CustomResourceDefinition."""
 
     @property
-    def kind_qualified(self) -> str:
-        """`Pod`, `Job.batch.volcano.sh`."""
-        return f"{self.kind}.{self.group}" if self.group else self.kind
-
-    @property
     def stored(self) -> bool:
         """False for resources that only answer (reviews, bindings)."""
         return "get" in self.verbs

@@ -20,7 +20,6 @@ AnyVector = NDArray[Any]
 CPU: Final = 0
 MEMORY: Final = 1
 PODS: Final = 2
-CPU_MEMORY: Final = (CPU, MEMORY)
 
 EPSILON: Final = 0.1
 """Two amounts closer than this are equal. Integers never are, so it only matters for computed (float) amounts."""

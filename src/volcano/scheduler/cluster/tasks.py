@@ -39,7 +39,6 @@ ALLOCATED_STATUSES: Final = frozenset({Status.ALLOCATED, Status.BINDING, Status.
 """Holding resources that count as their queue's and their job's allocation."""
 TERMINATED_STATUSES: Final = frozenset({Status.SUCCEEDED, Status.FAILED})
 PREEMPTABLE_STATUSES: Final = frozenset({Status.BOUND, Status.RUNNING})
-SCHEDULED_STATUSES: Final = frozenset({Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED})
 
 _CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 

@@ -47,8 +47,8 @@ class Flags:
     ignored_provisioners: list[str] = flag([], "storage provisioners whose volumes are not counted", repeat="slice")
     resource_sync_timeout: float = flag(60.0, "longest wait for the first view of the cluster", seconds=True)
     disable_default_scheduler_config: bool = flag(False, "fail instead of falling back to the default configuration")
-    scheduler_sharding_mode: str = flag("none", "none, hard or soft")
-    scheduler_sharding_name: str = flag("volcano", "the NodeShard of this scheduler")
+    scheduler_sharding_mode: str = flag("none", "accepted for compatibility: every node is used")
+    scheduler_sharding_name: str = flag("volcano", "accepted for compatibility")
     leader_elect: bool = flag(True, "schedule only while holding the lease")
     leader_elect_lease_duration: float = flag(15.0, "others wait this long before they take over", seconds=True)
     leader_elect_renew_deadline: float = flag(10.0, "give up when renewing takes longer", seconds=True)
@@ -66,7 +66,6 @@ class Flags:
             default_queue=self.default_queue,
             percentage_nodes_to_find=self.percentage_nodes_to_find,
             minimum_feasible_nodes=self.minimum_feasible_nodes,
-            minimum_percentage_nodes_to_find=self.minimum_percentage_nodes_to_find,
             feature_gates=self.feature_gates,
             ignored_provisioners=tuple(self.ignored_provisioners),
         )

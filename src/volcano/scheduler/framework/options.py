@@ -16,7 +16,6 @@ class Options:
     percentage_nodes_to_find: int = 0
     """0: look at all nodes. Above: stop after that share of feasible ones, as upstream does."""
     minimum_feasible_nodes: int = 100
-    minimum_percentage_nodes_to_find: int = 5
     feature_gates: dict[str, bool] = field(default_factory=dict)
     sharding_mode: str = SHARD_NONE
     shard_nodes: frozenset[str] = frozenset()
@@ -35,12 +34,3 @@ def nodes_to_find(total: int, options: Options) -> int:
     if percentage <= 0 or percentage >= 100 or total <= options.minimum_feasible_nodes:
         return total
     return max(total * percentage // 100, options.minimum_feasible_nodes)
-
-
-def adaptive_nodes_to_find(total: int, minimum: int, minimum_percentage: int, percentage: int) -> int:
-    """Upstream's number, where 0 means adaptive: for those who ask for its sampling."""
-    if total <= minimum or percentage >= 100:
-        return total
-    if percentage <= 0:
-        percentage = max(50 - total // 125, minimum_percentage)
-    return max(total * percentage // 100, minimum)

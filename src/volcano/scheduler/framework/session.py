@@ -27,7 +27,7 @@ from volcano.scheduler.framework.dispatch import HOOK, Dispatcher
 from volcano.scheduler.framework.guard import Guarded, describe
 from volcano.scheduler.framework.heap import Heap
 from volcano.scheduler.framework.journal import Journal, OnCommit
-from volcano.scheduler.framework.options import SHARD_HARD, SHARD_SOFT, Options, nodes_to_find
+from volcano.scheduler.framework.options import SHARD_SOFT, Options, nodes_to_find
 from volcano.scheduler.framework.plugin import Plugin, overrides
 from volcano.scheduler.framework.reasons import FitError, Reason, Refusals, Stage
 from volcano.scheduler.framework.statement import Statement
@@ -274,10 +274,6 @@ class Session:
         """By position, whether the node belongs to this scheduler's shard."""
         own = self.options.shard_nodes
         return np.fromiter((self.nodes.names[row] in own for row in self.rows), np.bool_, len(self.rows))
-
-    @property
-    def excludes_other_shards(self) -> bool:
-        return self.options.sharding_mode == SHARD_HARD
 
     # Decisions
 
