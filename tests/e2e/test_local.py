@@ -1,36 +1,16 @@
-"""Starting and stopping: in the foreground, with pods that outlive the cluster, and without a trace."""
+"""Stopping a cluster: with pods that outlive it, with pods that do not, and without a trace."""
 
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.harness import Cluster, eventually, running, vcjob
-from volcano.api.resources import JOBS, NODES, QUEUES
+from tests.e2e.harness import eventually, running, vcjob
+from volcano.api.resources import JOBS, QUEUES
 
 pytestmark = pytest.mark.xdist_group("local")
-
-
-def test_ctrl_c_stops_a_cluster_in_the_foreground(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path)
-    command = [Path(sysconfig.get_path("scripts"), "vcctl"), "local", "up", "--nodes", "2"]
-    with subprocess.Popen(command, env=cluster.environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert "The cluster is ready" in process.stdout.readline()
-        assert process.stdout.readline() == f"export KUBECONFIG={cluster.layout.kubeconfig}\n"
-        eventually("all nodes", lambda: len(cluster.list(NODES)) == 3)
-        daemons = [cluster.pid(daemon) for daemon in ("apiserver", "vc-scheduler", "vc-controller-manager", "node")]
-        assert cluster("local", "status").out.count("Mi\n") >= len(daemons)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
-    for pid in daemons:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
 
 
 def test_pods_that_are_kept_go_on_and_are_adopted(tmp_path: Path) -> None:
