@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from volcano.cli.job_failures import SHOWN, failure_lines
+from volcano.cli.job_failures import SHOWN, failure_lines, stuck_lines
 
 
 def pod(name: str, **status: Any) -> dict[str, Any]:
@@ -37,3 +37,13 @@ def test_a_long_list_is_cut() -> None:
     assert len(lines) == SHOWN + 2
     assert lines[1].startswith("  p-00:")
     assert lines[-1] == "  and 2 more"
+
+
+def test_a_container_that_crashes_again_and_again_is_told_with_its_last_end() -> None:
+    crashing = ended("c", exitCode=7, reason="Error")
+    crashing = {"name": "c", "lastState": crashing["state"], "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    starting = {"name": "d", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    assert stuck_lines([pod("a", containerStatuses=[crashing, starting])]) == [
+        "Pods that do not get on:",
+        "  a:\tcontainer 'c' waits: CrashLoopBackOff; container 'c' ended with exit status 7 (Error)",
+    ]

@@ -222,7 +222,7 @@ def view(name_argument: str, name: str, namespace: str, output: str | None, mast
     name = name or name_argument
     if not name:
         raise fail("job name (specified by --name or -N) is mandatory to view a particular job")
-    document, namespace_events, podgroup, failed = run_async(_view(name, namespace, master, kubeconfig))
+    document, namespace_events, podgroup, troubles = run_async(_view(name, namespace, master, kubeconfig))
     if output in ("json", "yaml", "name"):
         print_documents([document], output, as_list=False)
         return
@@ -230,31 +230,32 @@ def view(name_argument: str, name: str, namespace: str, output: str | None, mast
         click.echo(wide_table([document]))
         return
     from volcano.cli import job_view
-    from volcano.cli.job_failures import failure_lines
 
     prefix = document["metadata"].get("name", "") + "."
     events = [event for event in namespace_events if event["metadata"].get("name", "").startswith(prefix)]
     click.echo(job_view.view(document, events, datetime.now(UTC)), nl=False)
     waiting = job_view.waiting_lines(podgroup, namespace_events) if podgroup else []
-    for line in (*waiting, *failure_lines(failed)):
+    for line in (*waiting, *troubles):
         click.echo(line)
 
 
 async def _view(
     name: str, namespace: str, master: str, kubeconfig: str
-) -> tuple[Document, list[Document], Document | None, list[Document]]:
-    """The job, its namespace's events, its podgroup while it may wait, and the pods that failed."""
+) -> tuple[Document, list[Document], Document | None, list[str]]:
+    """The job, its namespace's events, its podgroup while it may wait, and what is wrong with its pods."""
     from volcano.api.resources import EVENTS, JOBS
-    from volcano.cli.job_failures import failed_pods
+    from volcano.cli.job_failures import failed_pods, failure_lines, stuck_lines, stuck_pods
 
     async with connected(master, kubeconfig) as client:
         document = await client.get(JOBS.untyped, name, namespace)
         events = await client.list(EVENTS.untyped, namespace)
         status = document.get("status") or {}
         phase = (status.get("state") or {}).get("phase")
-        podgroup = await podgroup_of(client, document) if phase in ("Pending", "Running", "Restarting") else None
+        alive = phase in ("Pending", "Running", "Restarting")
+        podgroup = await podgroup_of(client, document) if alive else None
         failed = await failed_pods(client, namespace, name) if phase and status.get("failed") else []
-        return document, list(events.items), podgroup, failed
+        stuck = await stuck_pods(client, namespace, name) if alive else []
+        return document, list(events.items), podgroup, [*failure_lines(failed), *stuck_lines(stuck)]
 
 
 async def podgroup_of(client: Client, document: Document) -> Document | None:
@@ -321,7 +322,10 @@ async def _delete(name: str, namespace: str, master: str, kubeconfig: str) -> No
 def logs(
     name_argument: str, name: str, namespace: str, follow: bool, tail: int | None, master: str, kubeconfig: str
 ) -> None:
-    """Print the logs of a job's pods, each line with the name of its pod."""
+    """Print the logs of a job's pods.
+
+    Each line begins with the name of its pod.
+    """
     name = name or name_argument
     if not name:
         raise fail("job name is mandatory to print the logs of a particular job")

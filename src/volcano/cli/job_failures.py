@@ -1,8 +1,8 @@
-"""Why pods of a job failed, in one line each: shown below `job view` and at the end of `job run --watch`."""
+"""Why pods of a job failed or do not get on, a line each: for `job view` and the end of `job run --watch`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from volcano.api import keys
@@ -13,15 +13,26 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 
 SHOWN = 10
+_ON_THE_WAY = frozenset({"ContainerCreating", "PodInitializing"})
 
 
 async def failed_pods(client: Client, namespace: str, job: str) -> list[Document]:
     """The pods of `job` that have failed; none where the caller may not read pods: they only explain the job."""
+    return await _pods(client, namespace, job, "status.phase=Failed")
+
+
+async def stuck_pods(client: Client, namespace: str, job: str) -> list[Document]:
+    """The pods of `job` with a container that is not on its way: one that crashes again and again, for example."""
+    unfinished = await _pods(client, namespace, job, "status.phase!=Failed,status.phase!=Succeeded")
+    return [pod for pod in unfinished if any(_waiting(pod.get("status", {})))]
+
+
+async def _pods(client: Client, namespace: str, job: str, fields: str) -> list[Document]:
     from volcano.api.resources import PODS
     from volcano.kube.errors import Forbidden, NotFound
 
     try:
-        pods = await client.list(PODS.untyped, namespace, f"{keys.JOB_NAME}={job}", "status.phase=Failed")
+        pods = await client.list(PODS.untyped, namespace, f"{keys.JOB_NAME}={job}", fields)
     except (Forbidden, NotFound):
         return []
     return list(pods.items)
@@ -29,12 +40,21 @@ async def failed_pods(client: Client, namespace: str, job: str) -> list[Document
 
 def failure_lines(pods: Sequence[Document]) -> list[str]:
     """A heading and a line per failed pod, the first ten by name; nothing when none failed."""
+    return _lines("Failed pods:", pods, _reasons)
+
+
+def stuck_lines(pods: Sequence[Document]) -> list[str]:
+    """The same for pods that do not get on."""
+    return _lines("Pods that do not get on:", pods, _waiting)
+
+
+def _lines(heading: str, pods: Sequence[Document], reasons: Callable[[Document], Iterator[str]]) -> list[str]:
     if not pods:
         return []
     by_name = sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))
-    lines = [f"  {pod['metadata']['name']}:\t{'; '.join(_reasons(pod.get('status', {})))}" for pod in by_name[:SHOWN]]
+    lines = [f"  {pod['metadata']['name']}:\t{'; '.join(reasons(pod.get('status', {})))}" for pod in by_name[:SHOWN]]
     more = len(pods) - SHOWN
-    return ["Failed pods:", *lines, *([f"  and {more} more"] if more > 0 else [])]
+    return [heading, *lines, *([f"  and {more} more"] if more > 0 else [])]
 
 
 def _reasons(status: Document) -> Iterator[str]:
@@ -42,10 +62,28 @@ def _reasons(status: Document) -> Iterator[str]:
     if status.get("reason"):
         yield f"{status['reason']}: {status.get('message', '')}".rstrip(": ")
         return
+    for container in _containers(status):
+        yield from _end(container, container.get("state") or {})
+
+
+def _waiting(status: Document) -> Iterator[str]:
+    """What containers wait for that are not on their way, and how their last run ended."""
+    for container in _containers(status):
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason", "") in _ON_THE_WAY or not waiting:
+            continue
+        yield f"container '{container['name']}' waits: {waiting['reason']}: {waiting.get('message', '')}".rstrip(": ")
+        yield from _end(container, container.get("lastState") or {})
+
+
+def _containers(status: Document) -> Iterator[Document]:
     for kind in ("initContainerStatuses", "containerStatuses"):
-        for container in status.get(kind) or ():
-            end = (container.get("state") or {}).get("terminated") or {}
-            if end.get("exitCode"):
-                message = f": {end['message']}" if end.get("message") else ""
-                reason = end.get("reason") or "Error"
-                yield f"container '{container['name']}' ended with exit status {end['exitCode']} ({reason}){message}"
+        yield from status.get(kind) or ()
+
+
+def _end(container: Document, state: Document) -> Iterator[str]:
+    end = state.get("terminated") or {}
+    if end.get("exitCode"):
+        message = f": {end['message']}" if end.get("message") else ""
+        reason = end.get("reason") or "Error"
+        yield f"container '{container['name']}' ended with exit status {end['exitCode']} ({reason}){message}"
