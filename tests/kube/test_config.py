@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from volcano.http.server import serve
 from volcano.http.tls import server_context
 from volcano.kube.config import ClusterConfig, ConfigError, load
 from volcano.kube.credentials import CredentialError, ExecPlugin, FileToken
-from volcano.kube.transport import HttpTransport
+from volcano.kube.transport import HttpTransport, endpoint_of
 
 Json = dict[str, Any]
 
@@ -300,3 +301,9 @@ def test_a_proxy_carries_the_connection(tmp_path: Path) -> None:
         proxy.close()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("address", ["foo:bar", "https://127.0.0.1:port", "http://[::1", "ftp://x", "127.0.0.1:8080"])
+def test_an_address_that_is_none_is_named(address: str) -> None:
+    with pytest.raises(ConfigError, match=f"--master: '{re.escape(address)}' is not an http, https or unix URL"):
+        endpoint_of(ClusterConfig(address, None, source="--master"))

@@ -220,13 +220,18 @@ def endpoint_of(config: ClusterConfig) -> tuple[str, Endpoint]:
     """The path prefix and the endpoint of a server URL."""
     if config.server.startswith(UNIX):
         return "", Endpoint(unix_path=config.server.removeprefix(UNIX))
-    url = urlsplit(config.server)
+    wrong = f"{config.source or 'server'}: {config.server!r} is not an http, https or unix URL"
+    try:
+        url = urlsplit(config.server)
+        port = url.port
+    except ValueError as error:
+        raise ConfigError(wrong) from error
     secure = url.scheme == "https"
     if not url.hostname or url.scheme not in ("http", "https"):
-        raise ConfigError(f"{config.source or 'server'}: {config.server!r} is not an http, https or unix URL")
+        raise ConfigError(wrong)
     endpoint = Endpoint(
         url.hostname,
-        url.port or (443 if secure else 80),
+        port or (443 if secure else 80),
         config.ssl if secure else None,
         config.server_name,
         proxy_url=(config.proxy_url or proxy_from(os.environ, url.hostname)) if secure else None,
