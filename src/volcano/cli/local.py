@@ -48,7 +48,10 @@ def root_flag(command: Any) -> Any:
 )
 @click.option("--node-memory", default="32Gi", show_default=True, help="Memory of each simulated node.")
 def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
-    """Start the cluster; it stops, and its pods, with Ctrl-C, or with `vcctl local down` when detached."""
+    """Start the cluster.
+
+    Ctrl-C stops it and its pods; where it is detached, `vcctl local down` does.
+    """
     from volcano.local.cluster import LocalError, Options, prepare
     from volcano.local.layout import Layout
 
