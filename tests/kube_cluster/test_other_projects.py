@@ -1,0 +1,149 @@
+"""What other projects send, on both kinds of cluster, with everything running: gangs start, jobs end, groups change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.kubectl.harness import eventually
+
+if TYPE_CHECKING:
+    from tests.kube_cluster.sites import Site
+
+pytestmark = pytest.mark.xdist_group("clusters")
+
+JsonObject = dict[str, Any]
+GROUP = "scheduling.k8s.io/group-name"
+
+
+def pod_spec(*command: str) -> JsonObject:
+    """A real process: not for simulated nodes."""
+    return {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        "nodeSelector": {"kubernetes.io/hostname": "local"},
+        "containers": [{"name": "c", "image": "busybox", "command": list(command or ("true",))}],
+    }
+
+
+def pod(name: str, *command: str, **annotations: str) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {**pod_spec(*command), "schedulerName": "volcano"},
+    }
+
+
+def group(name: str, members: int, **more: Any) -> JsonObject:
+    spec = {"minMember": members, "minResources": {"cpu": "100m"}, "queue": "default", **more}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def phases(site: Site) -> list[str]:
+    return sorted(str(found["status"].get("phase")) for found in site.pods())
+
+
+def groups(site: Site) -> list[str]:
+    return [item["metadata"]["name"] for item in site.kubectl.get("pg")["items"]]
+
+
+def test_torchx_job(site: Site) -> None:
+    tasks = [
+        {
+            "name": f"trainer-{index}",
+            "replicas": 1,
+            "minAvailable": 1,
+            "maxRetry": 1,
+            "policies": [
+                {"event": "PodFailed", "action": "RestartJob"},
+                {"event": "PodEvicted", "action": "RestartJob"},
+            ],
+            "template": {"spec": pod_spec("sh", "-c", "echo $VC_TRAINER_0_HOSTS; sleep 1")},
+        }
+        for index in range(2)
+    ]
+    spec = {
+        "schedulerName": "volcano",
+        "queue": "default",
+        "maxRetry": 1,
+        "tasks": tasks,
+        "plugins": {"svc": ["--publish-not-ready-addresses"], "env": []},
+    }
+    document = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "app"},
+        "spec": spec,
+    }
+    site.kubectl.create(document)
+    assert site.kubectl.get("vcjob", "app")["spec"]["minAvailable"] == 2
+    eventually("the job to complete", lambda: site.phase("app") == "Completed")
+
+    assert "app-trainer-0-0.app" in site.kubectl("logs", "app-trainer-1-0").out
+    counts = site.kubectl.get("vcjob", "app")["status"]["taskStatusCount"]
+    assert {name: next(iter(found["phase"])) for name, found in counts.items()} == {
+        "trainer-0": "Succeeded",
+        "trainer-1": "Succeeded",
+    }
+
+
+def test_argo_waits_for_the_phase(site: Site) -> None:
+    task = {"name": "t", "replicas": 1, "template": {"spec": pod_spec("true")}}
+    spec = {"schedulerName": "volcano", "minAvailable": 1, "tasks": [task]}
+    site.kubectl.create(
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "step"}, "spec": spec}
+    )
+
+    site.kubectl("wait", "vcjob/step", "--for=jsonpath={.status.state.phase}=Completed", "--timeout=30s")
+
+
+def test_spark_s_group_before_its_driver(site: Site) -> None:
+    site.kubectl.create(group("spark-podgroup", 1))
+    names = {GROUP: "spark-podgroup"}
+    site.kubectl.create(pod("driver", "sleep", "1", **names), pod("executor-1", "sleep", "1", **names))
+
+    eventually("driver and executor to end", lambda: phases(site) == ["Succeeded", "Succeeded"])
+    assert groups(site) == ["spark-podgroup"]
+
+
+def test_the_trainer_applies_its_group(site: Site) -> None:
+    document = group("train", 2, networkTopology={"mode": "soft"})
+    for _ in range(2):
+        apply = ("apply", "--server-side", "--field-manager=trainer", "-f", "-")
+        site.kubectl(*apply, stdin=yaml.safe_dump(document))
+    site.kubectl.create(pod("train-0", "sleep", "1", **{GROUP: "train"}))
+    eventually("the first to wait for the second", lambda: phases(site) == ["Pending"])
+    site.kubectl.create(pod("train-1", "sleep", "1", **{GROUP: "train"}))
+
+    eventually("both to end", lambda: phases(site) == ["Succeeded", "Succeeded"])
+
+
+def test_kuberay_lets_its_group_go_to_zero(site: Site) -> None:
+    site.kubectl.create({**group("ray-r-pg", 2), "status": {"phase": "Pending"}})
+    names = {GROUP: "ray-r-pg", "volcano.sh/task-spec": "ray-r-pg"}
+    site.kubectl.create(pod("head", "sleep", "60", **names), pod("worker", "sleep", "60", **names))
+    eventually("head and worker to run", lambda: phases(site) == ["Running", "Running"])
+
+    site.kubectl("patch", "pg", "ray-r-pg", "--type=merge", "-p", '{"spec":{"minMember":0,"minResources":null}}')
+    site.kubectl("delete", "pod", "worker", "--timeout=30s")
+
+    assert site.kubectl.get("pg", "ray-r-pg")["spec"].get("minMember", 0) == 0
+    assert phases(site) == ["Running"]
+
+
+def test_a_pod_that_knows_only_the_other_key(site: Site) -> None:
+    site.kubectl.create(group("grove", 1))
+
+    created = site.kubectl.create(pod("grove-0", **{"scheduling.volcano.sh/group-name": "grove"}))
+
+    assert f"other schedulers and tools look for {GROUP}" in created.err
+    eventually("the pod to end", lambda: phases(site) == ["Succeeded"])
+    assert groups(site) == ["grove"]
