@@ -138,3 +138,15 @@ def test_top_shows_what_runs_and_where(kubectl: Kubectl) -> None:
     eventually("the load to be seen", shown)
     assert kubectl("top", "nodes").column("NAME")
     kubectl("delete", "pod", "busy", "--force", "--grace-period=0")
+
+
+def test_commands_run_inside_a_container(kubectl: Kubectl) -> None:
+    kubectl.create(pod("p", "sh", "-c", "echo hello > note; sleep 100", hostname="inside"))
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+
+    assert kubectl("exec", "p", "--", "cat", "note").out == "hello\n"
+    assert kubectl("exec", "p", "--", "sh", "-c", "echo out; echo err >&2").err == "err\n"
+    assert "exit code 3" in kubectl("exec", "p", "--", "sh", "-c", "exit 3", fails=True).err
+    assert kubectl("exec", "-i", "p", "--", "cat", stdin="to and fro\n").out == "to and fro\n"
+    assert "not found" in kubectl("exec", "p", "--", "no-such-program", fails=True).err
+    kubectl("delete", "pod", "p", "--force", "--grace-period=0")

@@ -68,6 +68,7 @@ PODS: Final = _core(
         _post("binding", "Binding", "", "v1"),
         _post("eviction", "Eviction", "policy", "v1"),
         Subresource(name="log", verbs=("get",)),
+        Subresource(name="exec", verbs=("create", "get"), kind="PodExecOptions", group="", version="v1"),
     ),
 )
 NODES: Final = _core(
@@ -193,17 +194,17 @@ HORIZONTAL_POD_AUTOSCALERS: Final[Resource[JsonObject]] = _built_in(
     categories=_ALL,
     subresources=(STATUS,),
 )
-RESOURCE_CLAIMS: Final[Resource[JsonObject]] = _built_in(
-    "resource.k8s.io", "v1", "ResourceClaim", dict, "resourceclaims", subresources=(STATUS,)
+RESOURCE_CLAIMS: Final = _built_in(
+    "resource.k8s.io", "v1", "ResourceClaim", core.ResourceClaim, "resourceclaims", subresources=(STATUS,)
 )
 RESOURCE_CLAIM_TEMPLATES: Final[Resource[JsonObject]] = _built_in(
     "resource.k8s.io", "v1", "ResourceClaimTemplate", dict, "resourceclaimtemplates"
 )
-RESOURCE_SLICES: Final[Resource[JsonObject]] = _built_in(
-    "resource.k8s.io", "v1", "ResourceSlice", dict, "resourceslices", namespaced=False
+RESOURCE_SLICES: Final = _built_in(
+    "resource.k8s.io", "v1", "ResourceSlice", core.ResourceSlice, "resourceslices", namespaced=False
 )
-DEVICE_CLASSES: Final[Resource[JsonObject]] = _built_in(
-    "resource.k8s.io", "v1", "DeviceClass", dict, "deviceclasses", namespaced=False
+DEVICE_CLASSES: Final = _built_in(
+    "resource.k8s.io", "v1", "DeviceClass", core.DeviceClass, "deviceclasses", namespaced=False
 )
 
 # Access, admission, extension

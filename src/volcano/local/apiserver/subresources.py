@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from volcano.api.resources import PODS
 from volcano.local.apiserver import status
 from volcano.local.apiserver.accounts import TokenRequests
+from volcano.local.apiserver.commands import Commands
 from volcano.local.apiserver.logs import Logs
 from volcano.local.apiserver.pod_actions import Bindings, Evictions
 from volcano.local.apiserver.scale import Scales
@@ -34,11 +35,12 @@ class Subresources:
         self, registry: Registry, writes: Writes, deletes: Deletes, tokens: ServiceAccountTokens, pki: Pki | None
     ) -> None:
         self.bindings = Bindings(writes, registry.get(PODS))
-        scale = Scales(writes).handle
+        scale, commands = Scales(writes).handle, Commands(writes, pki)
         self._handlers: dict[tuple[str, str], dict[str, Handler]] = {
             ("pods", "binding"): {"POST": self.bindings.create},
             ("pods", "eviction"): {"POST": Evictions(writes, deletes).create},
             ("pods", "log"): {"GET": Logs(writes, pki).get},
+            ("pods", "exec"): {"GET": commands.run, "POST": commands.run},
             ("namespaces", "finalize"): {"PUT": writes.finalize_namespace},
             ("serviceaccounts", "token"): {"POST": TokenRequests(writes, tokens).create},
             (_ANY, "scale"): {"GET": scale, "PUT": scale, "PATCH": scale},

@@ -1,6 +1,6 @@
-"""What a kubelet serves: container logs, what pods use, and health. HTTPS, for the cluster's own.
+"""What a kubelet serves: logs, commands in containers, usage, health. HTTPS, for the cluster's own.
 
-Neighbours: `logs` reads, `usage` measures; `agent` knows the pods; `main` listens.
+Neighbours: `logs` reads, `exec` runs, `usage` measures; `agent` knows the pods; `main` listens.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 import msgspec
 
 from volcano.http.message import Request, Response
+from volcano.http.websocket import accept
 from volcano.local.node.agent import NodeAgent
+from volcano.local.node.exec import PROTOCOLS, Command, ExecSession, choose_protocol
 from volcano.local.node.logs import LogOptions, log_files, read_log
 from volcano.local.node.runtime import Run
 from volcano.local.node.usage import Meter
@@ -41,6 +43,8 @@ class Endpoint:
             return Response(200, {"content-type": "application/json"}, msgspec.json.encode(summary))
         if len(parts) == 4 and parts[0] == "containerLogs":
             return self._logs(request, *parts[1:])
+        if len(parts) == 4 and parts[0] == "exec":
+            return self._exec(request, *parts[1:])
         return _text(404, f"{request.path} is not served by this node")
 
     def _logs(self, request: Request, namespace: str, name: str, container: str) -> Response:
@@ -63,6 +67,32 @@ class Endpoint:
         return Response(
             200, dict(_TEXT), read_log(folder, container, number, options, _is_running(run, container, number))
         )
+
+    def _exec(self, request: Request, namespace: str, name: str, container: str) -> Response:
+        """Take over the connection and run a command in the container."""
+        pod = self._agent.pod(namespace, name)
+        run = self._agent.runtime.runs.get(pod["metadata"]["uid"]) if pod is not None else None
+        if run is None:
+            return _text(404, f'pod "{name}" in namespace "{namespace}" does not run on this node')
+        plan = next((item for item in (*run.plan["init"], *run.plan["containers"]) if item["name"] == container), None)
+        state = run.report["containers"].get(container)
+        if plan is None or state is None or state["state"] != "running":
+            return _text(400, f'container "{container}" in pod "{name}" is not running')
+        protocol = choose_protocol(request.headers.get("sec-websocket-protocol", ""))
+        key, argv = request.headers.get("sec-websocket-key"), request.params("command")
+        if not key or protocol is None:
+            return _text(400, f"exec is served over WebSockets with one of the protocols {', '.join(PROTOCOLS)}")
+        if not argv:
+            return _text(400, "you must specify at least 1 command for the container")
+        stdin, tty = _truth(request.param("stdin")), _truth(request.param("tty"))
+        command = Command(argv, plan, state["pid"], stdin, tty)
+        headers = {
+            "upgrade": "websocket",
+            "connection": "Upgrade",
+            "sec-websocket-accept": accept(key),
+            "sec-websocket-protocol": protocol,
+        }
+        return Response(101, headers, upgrade=lambda transport, rest: ExecSession(command, transport, rest))
 
     def _no_run(self, pod: dict[str, object], name: str, container: str) -> Response:
         phase = (pod.get("status") or {}).get("phase")  # type: ignore[attr-defined]
