@@ -10,10 +10,12 @@ import pytest
 
 from tests.corpus.controller_deviations import CRONJOB, deviation_of
 from tests.corpus.controller_records import Document, argument, existing, now_of, plain, typed
+from tests.corpus.controller_watches import keys_after
 from tests.corpus.loader import Record, cases, parameters
 from volcano.api import cron, duration
 from volcano.api.batch import CronJob, CronJobStatus, Job
 from volcano.controllers.cronjob import machine, times
+from volcano.controllers.cronjob.controller import CronJobController
 from volcano.controllers.cronjob.jobs import job_for
 from volcano.controllers.notes import Note
 
@@ -160,6 +162,30 @@ def test_the_active_list(record: Record) -> None:
     assert said(plan.notes) == events(record)
 
 
+@pytest.mark.parametrize("record", of("processConcurrencyPolicy"))
+def test_concurrency(record: Record) -> None:
+    cronjob = cronjob_of(record)
+    plan = machine.Plan(cronjob.status)
+    failed, (skipped, replaced) = record["output"]["error"], record["output"]["results"]
+
+    room = machine.make_room(cronjob, plan)
+
+    assert room != skipped
+    assert bool(plan.replace) == (replaced or bool(failed))
+    told = said(plan.notes)
+    if failed:
+        told.append(f"Warning FailedGet Get job: {failed}")
+    elif replaced:
+        told += [f'Normal SuccessfulDelete Deleted job "{reference.name}"' for reference in plan.replace]
+    assert told == events(record)
+
+
+@pytest.mark.parametrize("record", of("removeOldestJobs"))
+def test_what_is_kept(record: Record) -> None:
+    assert machine.oldest(jobs_of(record), argument(record, "maxJobs")) == []
+    assert record["output"]["results"] == [False]
+
+
 @pytest.mark.parametrize("record", of("createJob"))
 def test_a_name_that_is_taken(record: Record) -> None:
     client = record["input"].get("jobClient") or {}
@@ -200,6 +226,19 @@ def test_a_whole_step(record: Record) -> None:
     assert (duration.format(plan.wait) if plan.wait is not None else None) == wait
     assert told == events(record)
     assert status_of(status) == status_after(record)
+
+
+@pytest.mark.parametrize("record", of("updateCronJob"))
+def test_an_edited_schedule_is_looked_at_again(record: Record) -> None:
+    """Then the step says what is wrong with it, or waits for its next time."""
+    old, new = (
+        {**document, "metadata": {"name": "c", "namespace": "n", **document["metadata"]}}
+        for document in ({"metadata": {}, **argument(record, "oldObj")}, {"metadata": {}, **argument(record, "newObj")})
+    )
+
+    assert keys_after(CronJobController, "cronjobs", "update", old, new) == ["n/c"]
+    notes = [note.reason for note in machine.step(cronjob_of(record), [], {}, clock(record)).notes]
+    assert notes == [event.split()[1] for event in events(record)]
 
 
 def instant(text: str) -> datetime.datetime:

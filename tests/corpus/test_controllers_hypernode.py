@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from tests.corpus.controller_records import Document, argument, existing, typed, writes
+from tests.corpus.controller_watches import keys_after
 from tests.corpus.loader import Record, cases, parameters
 from volcano.api import keys
 from volcano.api.topology import HYPER_NODE, HyperNode
 from volcano.controllers.hypernode import config, documents, labels, ufm
-from volcano.controllers.hypernode.controller import place_of_configmap
+from volcano.controllers.hypernode.controller import HyperNodeController, place_of_configmap
 from volcano.controllers.hypernode.counts import Census
 
 CASES = [case for area in ("hypernode", "hypernode-*") for case in cases("controllers", area)]
@@ -126,6 +127,45 @@ def test_where_the_configuration_is(record: Record, monkeypatch: pytest.MonkeyPa
 
     assert record["output"]["error"] is None
     assert place_of_configmap() == ("volcano-system", "volcano-controller-configmap")
+
+
+WATCHED = ("addHyperNode", "updateHyperNode", "enqueueHyperNode")
+CONFIGURED = ("addConfigMap", "updateConfigMap", "deleteConfigMap", "enqueueConfigMap")
+
+
+@pytest.mark.parametrize("record", of(*WATCHED, *CONFIGURED))
+def test_what_is_looked_at_again(record: Record) -> None:
+    """Of our controller's two concerns: the configuration, and the domains all together."""
+    function = record["function"].rpartition(".")[2]
+    verb = next((verb for verb in ("add", "update", "delete") if function.startswith(verb)), "add")
+    plural = "configmaps" if "ConfigMap" in function else "hypernodes"
+    document = argument(record, "obj", "newObj", "cm", "hyperNode") or {"metadata": {"name": "c", "namespace": "n"}}
+    if document.get("kind", "ConfigMap") == "Pod":
+        pytest.skip("upstream is handed an object of another kind; our watches are typed")
+    objects = [argument(record, "oldObj"), document] if verb == "update" else [document]
+
+    found = keys_after(HyperNodeController, plural, verb, *objects)
+
+    assert found == (["config"] if plural == "configmaps" else ["count"])
+    assert record["output"]["enqueued"]
+
+
+@pytest.mark.parametrize("record", of("watchDiscoveryResults"))
+def test_results_are_written_one_after_another(record: Record) -> None:
+    """Each of the two recorded writes is the reconciliation that test_what_is_written holds to."""
+    written = [write["object"] for write in writes(record, "update", "hypernodes")]
+    present = existing(record, "hypernodes")
+
+    found = documents.changes("label", written, present)
+
+    assert found.patch.keys() == {one["metadata"]["name"] for one in written if one not in present}
+
+
+@pytest.mark.parametrize("record", of("discovery"))
+def test_discovery_without_nodes_finds_nothing(record: Record) -> None:
+    """The recording notes neither nodes nor results; those are in the nested records."""
+    assert record["output"] == {"error": None}
+    assert labels.discover({"t": ["rack"]}, {}, existing(record, "hypernodes")) == []
 
 
 def types_of(infos: Document) -> dict[str, list[str]]:

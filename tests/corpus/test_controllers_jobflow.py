@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from typing import Any
 
@@ -18,14 +19,17 @@ from tests.corpus.controller_records import (
     typed,
     writes,
 )
+from tests.corpus.controller_watches import keys_after
 from tests.corpus.loader import Record, cases, parameters
 from volcano.api import duration, keys
 from volcano.api.batch import Job
-from volcano.api.flow import FlowJobStatus, JobFlow
+from volcano.api.flow import FlowJobStatus, JobFlow, JobTemplate
 from volcano.api.meta import ObjectMeta
 from volcano.controllers.jobflow import machine, progress
+from volcano.controllers.jobflow.controller import JobFlowController
 from volcano.controllers.jobflow.jobs import belongs, job_for, job_name, label_of
-from volcano.controllers.jobtemplate.links import template_of
+from volcano.controllers.jobtemplate.controller import JobTemplateController
+from volcano.kube.workqueue import WorkQueue
 
 FLOWS = [case for area in ("jobflow", "jobflow-*") for case in cases("controllers", area)]
 TEMPLATES = cases("controllers", "jobtemplate")
@@ -137,25 +141,50 @@ def test_the_flow_of_a_job(record: Record) -> None:
     assert belongs(job, ObjectMeta(name=name))
 
 
-@pytest.mark.parametrize("record", of("addJobFlow", "updateJobFlow", "enqueue"))
+@pytest.mark.parametrize("record", of("addJobFlow", "updateJobFlow"))
 def test_what_is_looked_at_again(record: Record) -> None:
-    """Keys take the place of requests: a key that waits is not added twice, as the work queue's own tests show."""
-    requests = [item for queued in (record["output"].get("enqueued") or {}).values() for item in queued]
-    for request in requests:
-        named = argument(record, "req")
-        wanted = flow_of(record).metadata.name if named is None else named["jobFlowName"]
-        assert request["jobFlowName"] == wanted
+    """A new flow; and one that has succeeded and does not retain its jobs, from the moment it succeeds."""
+    document = argument(record, "obj", "newObj")
+    verb = "add" if argument(record, "obj") else "update"
+    objects = [document]
+    if verb == "update":
+        before = {**argument(record, "oldObj"), "status": {"state": {"phase": "Running"}}}
+        objects = [before, document]
+
+    found = keys_after(JobFlowController, "jobflows", verb, *objects)
+
+    request = record["output"]["enqueued"]["queue"][0]
+    assert found == [f"{request['namespace']}/{request['jobFlowName']}"]
 
 
-@pytest.mark.parametrize("record", of("addJob", "addJobTemplate", "GetTemplateString", "enqueue", among=TEMPLATES))
+@pytest.mark.parametrize("record", of("enqueue") + of("enqueue", among=TEMPLATES))
+def test_a_key_waits_once(record: Record) -> None:
+    """Requests of the same object are one key, whatever their action."""
+    request = argument(record, "req")
+    name = f"{request['namespace']}/{request['jobFlowName'] or request['jobTemplateName']}"
+
+    async def main() -> int:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add(name)
+        if record["case"].endswith("de-duplicate") and not record["output"].get("enqueued"):
+            queue.add(name)
+        return len(queue)
+
+    assert asyncio.run(main()) == 1
+
+
+@pytest.mark.parametrize("record", of("addJob", "addJobTemplate", "GetTemplateString", among=TEMPLATES))
 def test_templates(record: Record) -> None:
     match record["function"].rpartition(".")[2]:
         case "GetTemplateString":
             assert label_of(argument(record, "namespace"), argument(record, "name")) == record["output"]["results"][0]
+            return
         case "addJob":
-            request = record["output"]["enqueued"]["queue"][0]
-            found = template_of(typed(argument(record, "obj"), Job).metadata)
-            assert found == f"{request['namespace']}/{request['jobTemplateName']}"
+            plural, obj = "jobs", typed(argument(record, "obj"), Job)
         case _:
-            queued = (record["output"].get("enqueued") or {}).get("queue", [])
-            assert len(queued) <= 1
+            plural, obj = "jobtemplates", typed(argument(record, "obj"), JobTemplate)
+    request = record["output"]["enqueued"]["queue"][0]
+
+    assert keys_after(JobTemplateController, plural, "add", obj) == [
+        f"{request['namespace']}/{request['jobTemplateName']}"
+    ]

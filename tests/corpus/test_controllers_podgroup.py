@@ -11,6 +11,7 @@ from tests.corpus.controller_records import Document, argument, existing, merged
 from tests.corpus.loader import Record, cases, parameters
 from volcano.api import keys
 from volcano.api.meta import controller_of
+from volcano.controllers import quota
 from volcano.controllers.podgroup import build
 from volcano.controllers.views import PodView
 
@@ -134,3 +135,11 @@ def belongs(pod: Document, workload: Document) -> bool:
         revision = (workload.get("status") or {}).get("updateRevision", "")
         selector = {**selector, "controller-revision-hash": revision}
     return all(labels.get(key) == value for key, value in selector.items())
+
+
+@pytest.mark.parametrize("record", parameters(cases("controllers", "util")))
+def test_what_a_pod_counts_against_quotas(record: Record) -> None:
+    usage = quota.pod_usage(argument(record, "pod")["spec"])
+
+    recorded = record["output"]["results"][0]
+    assert {name: str(amount) for name, amount in usage.items()} == recorded

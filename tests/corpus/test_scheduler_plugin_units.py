@@ -10,7 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from tests.corpus import scheduler_unit_loads
 from tests.corpus.loader import Record, cases, parameters
+from tests.corpus.scheduler_unit_reasons import NO_COUNTERPART
 from volcano.api import duration
 from volcano.api.core import Node, Pod
 from volcano.api.meta import ObjectMeta
@@ -268,11 +270,17 @@ BY_AREA = {"plugins-binpack": _binpack_arguments, "plugins-resource-strategy-fit
 
 @pytest.mark.parametrize("call", parameters(_records()))
 def test_call(call: Record, request: pytest.FixtureRequest) -> None:
+    if call["op"] in scheduler_unit_loads.ADAPTERS:
+        ours, recorded = scheduler_unit_loads.ADAPTERS[call["op"]](call)
+        assert ours == recorded
+        return
     adapter = ADAPTERS.get(call["op"])
     if call["op"] == "New":
         adapter = next((a for area, a in BY_AREA.items() if area in request.node.name), None)
-    if adapter is None or call.get("want") is None:
-        pytest.skip(f"{call['op']}: no counterpart")
+    if adapter is None:
+        pytest.skip(f"{call['op']}: {NO_COUNTERPART[call['op']]}")
+    if call.get("want") is None:
+        pytest.skip(f"{call['op']}: the record holds no result")
     want = _zone_wanted(call["want"]) if call["op"] == "parseRevocableZone" else call["want"]
 
     got = adapter(call["args"])

@@ -9,7 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.corpus import scheduler_unit_accounts, scheduler_unit_domains, scheduler_unit_resources
 from tests.corpus.loader import Record, cases, parameters
+from tests.corpus.scheduler_unit_reasons import NO_COUNTERPART
+from tests.corpus.scheduler_unit_resources import Answer
 from volcano.api.core import Pod
 from volcano.api.meta import ObjectMeta
 from volcano.api.scheduling import PodGroup, PodGroupSpec, SubGroupPolicySpec
@@ -25,7 +28,20 @@ from volcano.scheduler.framework.outcome import leaving_with_node
 from volcano.scheduler.framework.reasons import FitError, Refusal
 from volcano.scheduler.plugins.gang import Gang
 
-AREAS = ("api", "framework", "root", "util", "plugins-gang")
+AREAS = (
+    "api",
+    "api-helpers",
+    "actions-gangpreempt",
+    "actions-gangreclaim",
+    "actions-utils",
+    "cache",
+    "framework",
+    "plugins-capacity",
+    "plugins-gang",
+    "plugins-network-topology-aware",
+    "root",
+    "util",
+)
 FAILED = object()
 
 
@@ -176,12 +192,23 @@ ADAPTERS: dict[str, Callable[[Record], Any]] = {
     "shouldSkipUnschedulableForReleasing": lambda args: Gang()._is_only_terminating(_job(args["job"])),
 }
 
+ANSWERS: dict[str, Callable[[Record], Answer]] = {
+    **scheduler_unit_accounts.ADAPTERS,
+    **scheduler_unit_domains.ADAPTERS,
+    **scheduler_unit_resources.ADAPTERS,
+}
+
 
 @pytest.mark.parametrize("call", parameters(_records()))
 def test_call(call: Record) -> None:
-    adapter = ADAPTERS.get(call["op"])
+    operation = call["op"]
+    if operation in ANSWERS:
+        got, recorded = ANSWERS[operation](call)
+        assert got == recorded
+        return
+    adapter = ADAPTERS.get(operation)
     if adapter is None:
-        pytest.skip(f"{call['op']}: no counterpart")
+        pytest.skip(f"{operation}: {NO_COUNTERPART[operation]}")
     want = call.get("want")
     if "argsAfter" in call and "want" not in call:
         want = call["argsAfter"]["ptr"]

@@ -87,8 +87,8 @@ def tidy(cronjob: CronJob, owned: Sequence[Job], plan: Plan) -> None:
     failed = [job for job in ended if job.status.state.phase in {FAILED, TERMINATED}]
     plan.status.last_successful_time = _latest_end(completed, plan.status.last_successful_time)
     plan.remove = [
-        *_oldest(completed, cronjob.spec.successful_jobs_history_limit),
-        *_oldest(failed, cronjob.spec.failed_jobs_history_limit),
+        *oldest(completed, cronjob.spec.successful_jobs_history_limit),
+        *oldest(failed, cronjob.spec.failed_jobs_history_limit),
     ]
 
 
@@ -122,14 +122,20 @@ def _schedule(cronjob: CronJob, plan: Plan, now: datetime.datetime, local: datet
     plan.wait = times.wait(cronjob, schedule, now)
     if due.time is None or _has_started(cronjob, plan.status, due.time):
         return
+    if make_room(cronjob, plan):
+        plan.start = due.time
+
+
+def make_room(cronjob: CronJob, plan: Plan) -> bool:
+    """Whether a job may start: beside those that run, or in their place."""
     if plan.status.active and cronjob.spec.concurrency_policy == FORBID:
         message = "Skipping job creation because another job is already running"
         plan.notes.append(Note(WARNING, "ForbidConcurrent", message))
-        return
+        return False
     if plan.status.active and cronjob.spec.concurrency_policy == REPLACE:
         plan.notes.append(Note(WARNING, "ReplaceConcurrent", "Replacing active job for CronJob"))
         plan.replace = list(plan.status.active)
-    plan.start = due.time
+    return True
 
 
 def settled(status: CronJobStatus, job: Job, scheduled: datetime.datetime) -> CronJobStatus:
@@ -188,7 +194,7 @@ def _latest_end(jobs: Iterable[Job], known: datetime.datetime | None) -> datetim
     return max([*ends, *([known] if known else [])], default=None)
 
 
-def _oldest(jobs: Sequence[Job], limit: int | None) -> list[str]:
+def oldest(jobs: Sequence[Job], limit: int | None) -> list[str]:
     """Names of the jobs beyond the newest `limit`; no limit keeps all."""
     if limit is None or len(jobs) <= limit:
         return []

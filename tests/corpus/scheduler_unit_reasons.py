@@ -1,0 +1,78 @@
+"""Recorded functions that have no counterpart here, each with the reason: rules about functions, never about cases."""
+
+from __future__ import annotations
+
+_LIVE = "the cluster is live and changed in place: there are no copies to make or to compare"
+_NUMPY = "amounts are NumPy vectors: the comparison or sum is an operator, no function of ours"
+_PARTLY = "nothing here asks whether a vector is smaller or greater in just any dimension"
+_STATUSES = "the record does not hold the statuses of the members that the verdict is about"
+_TOPOLOGY = "the record does not hold the topology of the sub-job that the verdict is about"
+_CALLBACK = "the function that the record calls back cannot be recorded"
+_SESSION = "the session that decides it is not in the record"
+_CLAIMS = "claims of devices are limited by the filters of the nodes, queues have no quota of device classes"
+_REFUSALS = "refusals are counted by text as they are found: there is no error object that is filled by setters"
+_NUMA = "the books of NUMA cells are held to the vectors of the plugin that keeps them"
+_ANNOTATIONS = "annotations travel with the binding, the pod of the cluster is not edited"
+_AGENT = "belongs to the agent scheduler"
+
+NO_COUNTERPART: dict[str, str] = {
+    "Action.parseArguments": _SESSION,
+    "Action.selectDomainBundles": _SESSION,
+    "CalculatePluginScore": _CALLBACK,
+    "DRAResource.Add": _CLAIMS,
+    "EstimateBestEffortResource": "the estimate of pods without requests is a part of the plugin's own call",
+    "FitError.Reasons": "one refusal has one text",
+    "FitErrors.SetError": _REFUSALS,
+    "FitErrors.SetHyperNode": _REFUSALS,
+    "FitErrors.SetNodeError": _REFUSALS,
+    "FlattenBundles": "bundles are evicted one after another, never as one list",
+    "GenerateNodeMapAndSlice": "Kubernetes' filters read the node table itself, there is no second form of a node",
+    "GetCandidateDomains": _SESSION,
+    "GetMinInt": "the language has it",
+    "GetPredicatedNodeByShard": "the nodes of a shard are a mask, not two lists",
+    "HyperNodesInfo.GetRegexOrLabelMatchLeafHyperNodes": "the tree is made anew when a node changes, whoever it matches",
+    "InfiniteResource": "no limit is an infinite float",
+    "JobInfo.GetMinDRAResources": _CLAIMS,
+    "Max": "the language has it",
+    "NewShadowLoadCache": "making an empty object decides nothing",
+    "NodeInfo.Clone": _LIVE,
+    "NodeInfo.RefreshNumaSchedulerInfoByCrd": _NUMA,
+    "NodeInfosForCandidateNodes": "Kubernetes' scorers read the rows of the node table, there is no second form of a node",
+    "NumatopoInfo.CheckNumaPodAssigned": _NUMA,
+    "NumatopoInfo.DeepCopy": _LIVE,
+    "PodMeta.MarshalText": "objects are maps' values, never their keys",
+    "PodMeta.UnmarshalText": "objects are maps' values, never their keys",
+    "RemoveVolcanoSchGate": "a client's call without a result",
+    "Resource.Diff": _NUMPY,
+    "Resource.Equal": _NUMPY,
+    "Resource.GreaterPartly": _PARTLY,
+    "Resource.Less": _NUMPY,
+    "Resource.LessEqualPartly": _PARTLY,
+    "Resource.LessEqualPartlyWithDimension": "superseded upstream by the variant that leaves zeros out, which we hold to",
+    "Resource.LessPartly": _PARTLY,
+    "SaturatingMul": "integers do not overflow",
+    "SelectBestNodes": _AGENT,
+    "ShadowLoadCache.GetSnapshot": "the estimate of one pod is taken back, never asked for",
+    "ShadowLoadCache.Reset": "each session has its own shadow",
+    "SubJobInfo.IsHardTopologyMode": _TOPOLOGY,
+    "SubJobInfo.IsPipelined": _STATUSES,
+    "SubJobInfo.IsReady": _STATUSES,
+    "SubJobInfo.IsSoftTopologyMode": _TOPOLOGY,
+    "SubJobInfo.WithNetworkTopology": _TOPOLOGY,
+    "SubJobInfo.getTaskHighestPriority": "the record does not hold the members",
+    "SumInitResreq": _NUMPY,
+    "TaskInfo.Clone": _LIVE,
+    "TaskInfo.DeletePodAnnotations": _ANNOTATIONS,
+    "TaskInfo.MergePodAnnotations": _ANNOTATIONS,
+    "addTaskDRAAllocated": _CLAIMS,
+    "capacityPlugin.jobEnqueueable": _CLAIMS,
+    "capacityPlugin.queueAllocatable": _CLAIMS,
+    "checkDRAAllocatable": _CLAIMS,
+    "mostRequestedScore": "scores are columns over nodes that fit: there is no call for one number and its error",
+    "newDRAQuotaAttr": _CLAIMS,
+    "predicateHelper.PredicateNodes": _CALLBACK,
+    "removeTaskDRAAllocated": _CLAIMS,
+    "setUpDynamicResourcesArgs": "time limits of Kubernetes' filters: ours do not wait for anything",
+    "setUpVolumeBindingArgs": "time limits of Kubernetes' filters: ours do not wait for anything",
+    "updateDRAInqueue": _CLAIMS,
+}
