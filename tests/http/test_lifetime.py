@@ -11,8 +11,7 @@ import pytest
 
 from tests.http.conftest import Run
 from volcano.http.lifetime import settle_collector, stop_on_signals, until_stopped
-from volcano.http.metrics import Registry
-from volcano.http.process import add_process_metrics
+from volcano.http.process import process_metrics
 
 
 def test_a_signal_stops_the_work(run: Run) -> None:
@@ -63,9 +62,7 @@ def test_a_failing_task_ends_the_daemon_with_its_error(run: Run) -> None:
 
 
 def test_the_process_reports_itself() -> None:
-    registry = Registry()
-    add_process_metrics(registry)
-    lines = dict(line.split() for line in registry.render().decode().splitlines() if not line.startswith("#"))
+    lines = dict(line.split() for line in process_metrics().render().decode().splitlines() if not line.startswith("#"))
     assert float(lines["process_cpu_seconds_total"]) > 0
     assert 1_000_000 < float(lines["process_resident_memory_bytes"]) < 100_000_000_000
     assert float(lines["process_open_fds"]) > 2

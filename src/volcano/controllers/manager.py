@@ -10,7 +10,6 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ log = logging.getLogger(PROGRAM)
 
 def main(argv: list[str] | None = None) -> int:
     from volcano.controllers.flags import Flags
+    from volcano.http.lifetime import LOG_FORMAT, loop_factory
     from volcano.http.server import ListenError
     from volcano.kube import flags as command_line
     from volcano.kube.config import ConfigError
@@ -40,8 +40,8 @@ def main(argv: list[str] | None = None) -> int:
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
             return 0
         level = logging.DEBUG if flags.verbosity >= 4 else logging.INFO
-        logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        logging.basicConfig(level=level, format=LOG_FORMAT)
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(flags))
     except (ConfigError, LeadershipLost, ListenError, ValueError) as problem:
         sys.stderr.write(f"{PROGRAM}: {problem}\n")
@@ -67,6 +67,7 @@ async def run(client: Client, flags: Flags, stop: asyncio.Event) -> None:
     """The daemon on a client of its own or of its host, until `stop`."""
     from volcano.http.lifetime import until_stopped
     from volcano.http.metrics import Registry
+    from volcano.kube.leader import elector_of
 
     registry = Registry()
     runtime = build(client, flags, registry)
@@ -147,28 +148,12 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
     )
 
 
-def elector_of(client: Client, flags: Flags) -> LeaderElector | None:
-    from volcano.kube.leader import LeaderElector
-
-    if not flags.leader_elect:
-        return None
-    return LeaderElector(
-        client,
-        name=flags.leader_elect_resource_name,
-        namespace=flags.lease_namespace,
-        lease_seconds=flags.leader_elect_lease_duration,
-        renew_seconds=flags.leader_elect_renew_deadline,
-        retry_seconds=flags.leader_elect_retry_period,
-    )
-
-
 async def _listen(
     flags: Flags, registry: Registry, runtime: Runtime, elector: LeaderElector | None, cleanup: AsyncExitStack
 ) -> None:
     """Metrics and health, before anything else: standbys answer too."""
-    from volcano.http.health import HealthApp, parse_address, serve_health
-    from volcano.http.server import serve
-    from volcano.http.tls import server_context
+    from volcano.http.health import HealthApp, serve_health
+    from volcano.http.process import process_metrics
 
     alive: dict[str, Check] = {"leader-election": elector.health} if elector is not None else {}
 
@@ -176,30 +161,16 @@ async def _listen(
         standing_by = elector is not None and bool(elector.leader) and not elector.is_leader
         return None if standing_by else runtime.problem()
 
-    app = HealthApp(registry, alive=alive, ready={"controllers": ready})
+    app = HealthApp(registry, process_metrics(), alive=alive, ready={"controllers": ready})
     if flags.enable_metrics:
         server = await serve_health(app, flags.listen_address)
         cleanup.push_async_callback(server.close, 1.0)
         log.info("metrics on port %d", server.port)
     if flags.enable_healthz:
         files = (flags.tls_cert_file, flags.tls_private_key_file, flags.ca_cert_file)
-        if all(files):
-            certificate, key, authority = map(Path, files)
-            host, port = parse_address(flags.healthz_address)
-            tls = server_context(certificate, key, client_authority=authority)
-            server = await serve(app, host=host, port=port, ssl=tls)
-        else:
-            server = await serve_health(app, flags.healthz_address)
+        server = await serve_health(app, flags.healthz_address, files)
         cleanup.push_async_callback(server.close, 1.0)
         log.info("health on port %d", server.port)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 if __name__ == "__main__":

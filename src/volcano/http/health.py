@@ -6,31 +6,32 @@ A handler for `server.serve`; checks are plain functions, metrics come from `met
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 
 from volcano.http.message import Handler, Request, Response
 from volcano.http.metrics import CONTENT_TYPE, Registry
 from volcano.http.server import Limits, Server, serve
+from volcano.http.tls import server_context
 
 Check = Callable[[], str | Awaitable[str | None] | None]
 """Says what is wrong, or None when all is well."""
 
 
 class HealthApp:
-    """Answers health probes from named checks, and metrics from a registry.
+    """Answers health probes from named checks, and metrics from registries.
 
     `alive` decides /healthz and /livez, `ready` (with `alive`) decides /readyz; `routes` adds the daemon's own paths.
     """
 
     def __init__(
         self,
-        registry: Registry | None = None,
-        *,
+        *registries: Registry,
         alive: Mapping[str, Check] | None = None,
         ready: Mapping[str, Check] | None = None,
         routes: Mapping[str, Handler] | None = None,
     ) -> None:
-        self.registry = registry
+        self.registries = registries
         self.alive: dict[str, Check] = {"ping": lambda: None, **(alive or {})}
         self.ready: dict[str, Check] = dict(ready or {})
         self.routes: dict[str, Handler] = dict(routes or {})
@@ -41,15 +42,16 @@ class HealthApp:
             return await route(request)
         if request.method not in ("GET", "HEAD"):
             return text(405, "only GET and HEAD are answered here\n")
-        if request.path == "/metrics" and self.registry is not None:
-            return Response(200, {"content-type": CONTENT_TYPE}, self.registry.render())
+        if request.path == "/metrics" and self.registries:
+            text_of_all = b"".join(registry.render() for registry in self.registries)
+            return Response(200, {"content-type": CONTENT_TYPE}, text_of_all)
         probe, _, check = request.path.strip("/").partition("/")
         if probe in ("healthz", "livez"):
             return await self._probe(request, probe, self.alive, check)
         if probe == "readyz":
             return await self._probe(request, probe, {**self.alive, **self.ready}, check)
         if probe == "":
-            paths = ["/healthz", "/livez", "/readyz", *(["/metrics"] if self.registry else []), *self.routes]
+            paths = ["/healthz", "/livez", "/readyz", *(["/metrics"] if self.registries else []), *self.routes]
             return text(200, "\n".join([*sorted(paths), ""]))
         return text(404, f"{request.path} is not served here\n")
 
@@ -79,10 +81,17 @@ async def outcome(check: Check) -> str | None:
         return f"{type(error).__name__}: {error}"
 
 
-async def serve_health(app: HealthApp, address: str) -> Server:
-    """Serve `app` on a flag's address such as `:8080` or `127.0.0.1:0`."""
+async def serve_health(app: HealthApp, address: str, tls_files: Sequence[str] = ()) -> Server:
+    """Serve `app` on a flag's address such as `:8080` or `127.0.0.1:0`.
+
+    `tls_files` are certificate, key and the authority of the clients; TLS is used when all three are named.
+    """
     host, port = parse_address(address)
-    return await serve(app, host=host, port=port, limits=Limits(body_bytes=64 * 1024))
+    context = None
+    if tls_files and all(tls_files):
+        certificate, key, authority = map(Path, tls_files)
+        context = server_context(certificate, key, client_authority=authority)
+    return await serve(app, host=host, port=port, ssl=context, limits=Limits(body_bytes=64 * 1024))
 
 
 def parse_address(address: str) -> tuple[str, int]:

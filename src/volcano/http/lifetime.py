@@ -1,4 +1,4 @@
-"""How a daemon lives: signals become an event that ends it, and the garbage collector leaves its caches alone.
+"""How a daemon lives: its event loop and log, the signals that end it, a collector that leaves caches alone.
 
 Used by the daemons' main functions.
 """
@@ -9,12 +9,22 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 COLLECTOR_THRESHOLDS = (50_000, 20, 100)
 SETTLE_SECONDS = 60.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's where it is installed; None stands for asyncio's own."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        return None
+    return new_event_loop
 
 
 @contextmanager

@@ -14,8 +14,9 @@ DESCRIPTORS = Path("/proc/self/fd")
 MEMORY = Path("/proc/self/statm")
 
 
-def add_process_metrics(registry: Registry) -> None:
-    """Report CPU time, memory, open files and start time, read when scraped."""
+def process_metrics() -> Registry:
+    """CPU time, memory, open files and start time, read when scraped."""
+    registry = Registry()
     cpu = registry.gauge("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.")
     memory = registry.gauge("process_resident_memory_bytes", "Resident memory size in bytes.")
     files = registry.gauge("process_open_fds", "Number of open file descriptors.")
@@ -32,6 +33,7 @@ def add_process_metrics(registry: Registry) -> None:
             files.set(sum(1 for _ in DESCRIPTORS.iterdir()))
 
     registry.before_scrape(read)
+    return registry
 
 
 def resident_bytes(peak: int) -> int:

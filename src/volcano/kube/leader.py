@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -31,6 +31,19 @@ JITTER = 1.2
 
 class LeadershipLost(Exception):
     """The lease could not be renewed in time; another copy may lead by now."""
+
+
+class ElectionFlags(Protocol):
+    """What a daemon's command line says about its lease."""
+
+    leader_elect: bool
+    leader_elect_resource_name: str
+    leader_elect_lease_duration: float
+    leader_elect_renew_deadline: float
+    leader_elect_retry_period: float
+
+    @property
+    def lease_namespace(self) -> str: ...
 
 
 def default_identity() -> str:
@@ -231,3 +244,17 @@ def check_durations(lease_seconds: float, renew_seconds: float, retry_seconds: f
             "leader election needs lease duration > renew deadline > retry period * 1.2 > 0, "
             f"got {lease_seconds:g} s, {renew_seconds:g} s, {retry_seconds:g} s"
         )
+
+
+def elector_of(client: Client, flags: ElectionFlags) -> LeaderElector | None:
+    """The candidate that the flags ask for; None where the daemon is to work without a lease."""
+    if not flags.leader_elect:
+        return None
+    return LeaderElector(
+        client,
+        name=flags.leader_elect_resource_name,
+        namespace=flags.lease_namespace,
+        lease_seconds=flags.leader_elect_lease_duration,
+        renew_seconds=flags.leader_elect_renew_deadline,
+        retry_seconds=flags.leader_elect_retry_period,
+    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from volcano.api import keys
 from volcano.api.resources import QUEUES
-from volcano.http.lifetime import stop_on_signals, until_stopped
+from volcano.http.lifetime import LOG_FORMAT, loop_factory, stop_on_signals, until_stopped
 from volcano.kube.client import Client
 from volcano.kube.errors import NotFound
 from volcano.kube.transport import InProcessTransport
@@ -73,7 +73,7 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
         logging.basicConfig(
             filename=layout.logs / "cluster.log",
             level=logging.INFO,
-            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+            format=LOG_FORMAT,
         )
         runner.run(_until_signal(layout, options, ready))
 
@@ -83,15 +83,6 @@ async def _until_signal(layout: Layout, options: Options, ready: Callable[[], No
         with stop_on_signals() as stop:
             ready()
             await until_stopped(stop, cluster.failed)
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's where it is installed."""
-    try:
-        from uvloop import new_event_loop
-    except ImportError:
-        return None
-    return new_event_loop
 
 
 async def _until_ready(client: Client, failed: asyncio.Task[None]) -> None:

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from volcano.http.lifetime import loop_factory
 from volcano.kube.client import Client
 from volcano.local.cluster import LocalError, Options, claimed
-from volcano.local.inprocess import in_process, loop_factory
+from volcano.local.inprocess import in_process
 from volcano.local.layout import Layout
 from volcano.local.node.shutdown import stop_pods
 

@@ -15,8 +15,9 @@ import msgspec
 
 from volcano import __version__
 from volcano.http.health import HealthApp, serve_health
-from volcano.http.lifetime import stop_on_signals, until_stopped
+from volcano.http.lifetime import LOG_FORMAT, stop_on_signals, until_stopped
 from volcano.http.metrics import Registry
+from volcano.http.process import process_metrics
 from volcano.http.server import Limits, serve
 from volcano.kube.client import Client
 from volcano.kube.config import ConfigError, load
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         logging.basicConfig(
             level=logging.DEBUG if options.verbosity >= 4 else logging.INFO,
-            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+            format=LOG_FORMAT,
             stream=sys.stderr,
         )
         asyncio.run(_run_until_signal(options))
@@ -76,7 +77,8 @@ async def run(
     registrar = Registrar(client, options.rules, options.endpoint, names, create=options.register)
     presence = Presence(identity_source(client, options), registrar)
     webhooks = Webhooks(options.rules, world, lambda: with_groups(options.settings, groups), registry)
-    probes = HealthApp(registry, ready={"informers": world.problem, "registration": presence.problem})
+    ready = {"informers": world.problem, "registration": presence.problem}
+    probes = HealthApp(registry, process_metrics(), ready=ready)
 
     async with AsyncExitStack() as cleanup:
         if options.health_address is not None:

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from volcano.http.lifetime import LOG_FORMAT, loop_factory
 from volcano.http.server import Limits, Server, serve
 from volcano.http.tls import server_context
 from volcano.local.apiserver import certificates, kubeconfig
@@ -38,7 +39,7 @@ class StartupError(Exception):
 
 def main(argv: list[str] | None = None) -> int:
     options = parse_arguments(argv)
-    logging.basicConfig(level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=options.log_level.upper(), format=LOG_FORMAT)
     try:
         _run(options)
     except (StartupError, StorageUnavailable, StorageError, OSError, ValueError) as error:
@@ -63,16 +64,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _run(options: argparse.Namespace) -> None:
     sys.setswitchinterval(0.001)  # the journal's thread must get its turn while requests keep this one busy
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_serve(options))
-
-
-def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
-    try:
-        from uvloop import Loop
-    except ImportError:
-        return None
-    return Loop
 
 
 async def _serve(options: argparse.Namespace) -> None:

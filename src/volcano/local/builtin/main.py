@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from volcano.api.meta import JsonObject
 from volcano.api.resources import NAMESPACES
-from volcano.http.lifetime import keep_collector_settled, stop_on_signals, until_stopped
+from volcano.http.lifetime import LOG_FORMAT, keep_collector_settled, stop_on_signals, until_stopped
 from volcano.kube import config
 from volcano.kube.client import Client
 from volcano.kube.informer import Informer
@@ -67,7 +67,7 @@ async def run(client: Client, *, authority: str = "", ready: asyncio.Event | Non
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the daemon; the exit status."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     parser = argparse.ArgumentParser(prog="volcano-kube-controllers", description="Kubernetes' own controllers.")
     parser.add_argument("--kubeconfig", help="how to reach the API server (default: $KUBECONFIG, ~/.kube/config)")
     parser.add_argument("--master", help="address of the API server, instead of the kubeconfig's")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from volcano.api import quantity
-from volcano.http.lifetime import keep_collector_settled, stop_on_signals, until_stopped
+from volcano.http.lifetime import LOG_FORMAT, keep_collector_settled, stop_on_signals, until_stopped
 from volcano.http.message import Request
 from volcano.http.server import serve
 from volcano.http.tls import server_context
@@ -93,7 +93,7 @@ def _is_trusted(request: Request) -> bool:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the daemon; the exit status."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
     try:
         arguments = parse_arguments(argv)
         settings = config.load(arguments.kubeconfig, None, arguments.master)

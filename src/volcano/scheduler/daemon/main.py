@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ log = logging.getLogger(PROGRAM)
 def main(argv: list[str] | None = None) -> int:
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")  # the engine is one thread; idle pools would only cost memory
+    from volcano.http.lifetime import LOG_FORMAT, loop_factory
     from volcano.http.server import ListenError
     from volcano.kube import flags as command_line
     from volcano.kube.config import ConfigError
@@ -41,8 +41,8 @@ def main(argv: list[str] | None = None) -> int:
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
             return 0
         level = logging.DEBUG if flags.verbosity >= 4 else logging.INFO
-        logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        logging.basicConfig(level=level, format=LOG_FORMAT)
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(flags))
     except (
         command_line.FlagError,
@@ -84,9 +84,8 @@ async def _serve(flags: Flags) -> None:
 
 async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
     """Metrics and health, before anything else: standbys answer too."""
-    from volcano.http.health import HealthApp, parse_address, serve_health, text
-    from volcano.http.server import serve
-    from volcano.http.tls import server_context
+    from volcano.http.health import HealthApp, serve_health, text
+    from volcano.http.process import process_metrics
 
     alive = {"leader-election": scheduler.elector.health} if scheduler.elector else {}
 
@@ -95,6 +94,7 @@ async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
 
     app = HealthApp(
         scheduler.metrics.registry,
+        process_metrics(),
         alive=alive,
         ready={"scheduler": scheduler.is_ready},
         routes={"/debug/dump": dump} if flags.cache_dumper else None,
@@ -104,24 +104,10 @@ async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
         servers.append(await serve_health(app, flags.listen_address))
         log.info("metrics on port %d", servers[-1].port)
     if flags.enable_healthz:
-        if flags.ca_cert_file and flags.tls_cert_file and flags.tls_private_key_file:
-            host, port = parse_address(flags.healthz_address)
-            context = server_context(
-                Path(flags.tls_cert_file), Path(flags.tls_private_key_file), client_authority=Path(flags.ca_cert_file)
-            )
-            servers.append(await serve(app, host=host, port=port, ssl=context))
-        else:
-            servers.append(await serve_health(app, flags.healthz_address))
+        files = (flags.tls_cert_file, flags.tls_private_key_file, flags.ca_cert_file)
+        servers.append(await serve_health(app, flags.healthz_address, files))
         log.info("health on port %d", servers[-1].port)
     return servers
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 if __name__ == "__main__":

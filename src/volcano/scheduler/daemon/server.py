@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from volcano.http.lifetime import settle_collector, until_stopped
 from volcano.kube.client import Client
 from volcano.kube.events import EventRecorder
-from volcano.kube.leader import LeaderElector
+from volcano.kube.leader import elector_of
 from volcano.scheduler import dump, engine
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
@@ -77,7 +77,7 @@ class Scheduler:
             component=flags.component,
         )
         self.usage = UsagePoller(client, self.feed, lambda: self.configuration.conf.metrics)
-        self.elector = _elector(client, flags) if flags.leader_elect else None
+        self.elector = elector_of(client, flags)
         self.leading = self.elector is None
         self._client = client
         self._rng = random.Random(seed)
@@ -238,14 +238,3 @@ class Scheduler:
 
 def _hand_over(loop: asyncio.AbstractEventLoop, outbox: Outbox, binds: Sequence[Bind]) -> None:
     loop.call_soon_threadsafe(outbox.send, list(binds))
-
-
-def _elector(client: Client, flags: Flags) -> LeaderElector:
-    return LeaderElector(
-        client,
-        name=flags.leader_elect_resource_name,
-        namespace=flags.lease_namespace,
-        lease_seconds=flags.leader_elect_lease_duration,
-        renew_seconds=flags.leader_elect_renew_deadline,
-        retry_seconds=flags.leader_elect_retry_period,
-    )
