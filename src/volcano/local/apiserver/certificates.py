@@ -11,8 +11,10 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from ssl import PROTOCOL_TLS_SERVER, SSLContext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,11 +59,19 @@ def ensure(root: Path, hosts: list[str]) -> Pki:
 def _current(pki: Pki, hosts: list[str]) -> bool:
     try:
         record = json.loads(pki.record.read_text())
-        files = (pki.certificate(name) for name in ("ca", "server", "admin"))
         fresh = float(record["expires"]) - time.time() > RENEW_BEFORE_SECONDS
-        return fresh and set(hosts) <= set(record["hosts"]) and all(path.exists() for path in files)
+        _try_out(pki)
+        return fresh and set(hosts) <= set(record["hosts"])
     except (OSError, ValueError, KeyError, TypeError):
         return False
+
+
+def _try_out(pki: Pki) -> None:
+    """Raises OSError or ValueError where a file is missing or damaged."""
+    context = SSLContext(PROTOCOL_TLS_SERVER)
+    context.load_verify_locations(pki.certificate("ca"))
+    for name in ("server", "admin"):
+        context.load_cert_chain(pki.certificate(name), pki.key(name))
 
 
 def issue(root: Path, hosts: list[str], now: float) -> None:
@@ -85,7 +95,7 @@ def _authority(pki: Pki, now: float) -> tuple[Certificate, EllipticCurvePrivateK
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    if pki.certificate("ca").exists() and pki.key("ca").exists():
+    with suppress(OSError, ValueError, TypeError):  # missing or damaged
         certificate = x509.load_pem_x509_certificate(pki.certificate("ca").read_bytes())
         key = load_pem_private_key(pki.key("ca").read_bytes(), None)
         if isinstance(key, EllipticCurvePrivateKey) and certificate.not_valid_after_utc.timestamp() > now + 86400 * 400:
