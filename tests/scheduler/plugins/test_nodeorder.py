@@ -141,7 +141,7 @@ def test_refusals_have_kubernetes_words(refusing: Node, text: str) -> None:
     assert decisions.pods[0].message == f"0/1 nodes are unavailable: {text}."
 
 
-def test_a_pod_with_resource_claims_waits_and_is_told_what_to_do() -> None:
+def test_a_pod_whose_resource_claim_is_missing_waits_and_is_told_so() -> None:
     claiming = pod("a-w-0", group="a", cpu=1)
     claiming.spec.resource_claims = [PodResourceClaim(name="gpu", resource_claim_name="gpu")]
     world = World(nodes=[node("n")], jobs=[gang("a", pods=[claiming])], conf=only())
@@ -149,7 +149,7 @@ def test_a_pod_with_resource_claims_waits_and_is_told_what_to_do() -> None:
     decisions = world.cycle()
 
     assert decisions.binds == {}
-    assert "request the device as an extended resource" in decisions.pods[0].message
+    assert 'resourceclaim "gpu" not found' in decisions.pods[0].message
 
 
 def test_each_toleration_opens_its_taint_only() -> None:

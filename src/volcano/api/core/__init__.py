@@ -1,6 +1,6 @@
 """The part of Kubernetes we read, one import for all of it.
 
-Homes: pods, affinity, volumes, nodes, workloads, rbac, cluster (the rest of core and small kinds).
+Homes: pods, affinity, volumes, nodes, dra (devices), workloads, rbac, cluster (the rest of core and small kinds).
 """
 
 from __future__ import annotations
@@ -50,6 +50,11 @@ from volcano.api.core.cluster import (
     ServiceAccount as ServiceAccount,
     ServicePort as ServicePort,
     ServiceSpec as ServiceSpec,
+)
+from volcano.api.core.dra import (
+    DeviceClass as DeviceClass,
+    ResourceClaim as ResourceClaim,
+    ResourceSlice as ResourceSlice,
 )
 from volcano.api.core.nodes import (
     AttachedVolume as AttachedVolume,

@@ -172,6 +172,7 @@ class Profiles:
             spec.volumes,
             meta.name if any(volume.ephemeral for volume in spec.volumes) else None,  # their claims bear its name
             spec.resource_claims,
+            [(made.name, made.resource_claim_name) for made in pod.status.resource_claim_statuses],
             spec.host_network,
             [(c.image, c.resources.requests, c.resources.claims, c.resources.limits, c.ports) for c in spec.containers],
             [

@@ -1,6 +1,6 @@
-"""Volume claims that are bound together with a pod: say which volume or node it is, and wait until they are bound.
+"""Claims that are settled together with a pod: volumes get their node and are waited for, devices are written down.
 
-The engine decided (plugins/kubernetes/volumes), Kubernetes' volume controller or a provisioner does the binding.
+The engine decided (plugins/kubernetes), Kubernetes' volume controller or a provisioner does the binding of volumes.
 """
 
 from __future__ import annotations
@@ -10,20 +10,30 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from volcano.api.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+import msgspec
+
+from volcano.api.core.dra import ClaimConsumer
+from volcano.api.meta import JsonObject
+from volcano.api.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, RESOURCE_CLAIMS
 from volcano.kube.client import Client
-from volcano.scheduler.framework.decisions import ClaimBinding
+from volcano.kube.errors import Conflict, NotFound
+from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation
 from volcano.scheduler.plugins.kubernetes.volumes.claims import SELECTED_NODE, is_bound
 
+DEVICE_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 FIRST_LOOK_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 2.0
 
 
-async def settle(client: Client, bindings: Sequence[ClaimBinding], timeout_seconds: float) -> None:
+async def settle(client: Client, claims: Sequence[ClaimBinding | DeviceAllocation], timeout_seconds: float) -> None:
     """Raises TimeoutError when the claims are not bound in time, and whatever the API server refuses."""
+    bindings = [claim for claim in claims if isinstance(claim, ClaimBinding)]
     for binding in bindings:
         await _announce(client, binding)
+    for claim in claims:
+        if isinstance(claim, DeviceAllocation):
+            await _allocate(client, claim)
     deadline = time.monotonic() + timeout_seconds
     for binding in bindings:
         await _bound(client, binding, deadline)
@@ -47,6 +57,30 @@ async def _announce(client: Client, binding: ClaimBinding) -> None:
     }
     owned = {"metadata": {"annotations": {BOUND_BY_CONTROLLER: "yes"}}, "spec": {"claimRef": reference}}
     await client.patch(PERSISTENT_VOLUMES, binding.volume, owned)
+
+
+async def _allocate(client: Client, decided: DeviceAllocation) -> None:
+    """Write the allocation, unless there is one, and that the pod uses it. Somebody else's change is a conflict."""
+    namespace, _, name = decided.claim.partition("/")
+    claim = await client.get(RESOURCE_CLAIMS, name, namespace)
+    if decided.claim_uid and claim.metadata.uid != decided.claim_uid:
+        raise NotFound(f"claim {decided.claim} was replaced by another one of its name")
+    status: JsonObject = {}
+    if claim.status.allocation is None:
+        if decided.allocation is None:
+            raise Conflict(f"claim {decided.claim} has lost its allocation")
+        if DEVICE_FINALIZER not in claim.metadata.finalizers:
+            kept = {
+                "finalizers": [*claim.metadata.finalizers, DEVICE_FINALIZER],
+                "resourceVersion": claim.metadata.resource_version,
+            }
+            claim = await client.patch(RESOURCE_CLAIMS, name, {"metadata": kept}, namespace)
+        status["allocation"] = msgspec.to_builtins(decided.allocation)
+    consumers = [consumer for consumer in claim.status.reserved_for if consumer.uid != decided.pod_uid]
+    me = ClaimConsumer(resource="pods", name=decided.pod_name, uid=decided.pod_uid)
+    status["reservedFor"] = msgspec.to_builtins([*consumers, me])
+    patch = {"metadata": {"resourceVersion": claim.metadata.resource_version}, "status": status}
+    await client.patch(RESOURCE_CLAIMS, name, patch, namespace, subresource="status")
 
 
 async def _bound(client: Client, binding: ClaimBinding, deadline: float) -> None:

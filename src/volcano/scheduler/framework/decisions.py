@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from volcano.api.core.dra import ClaimAllocation
 from volcano.scheduler.framework.reasons import Reason
 
 
@@ -18,6 +19,17 @@ class ClaimBinding:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceAllocation:
+    """A resource claim that a pod uses from now on; `allocation` is set if its devices are chosen with the pod."""
+
+    claim: str
+    claim_uid: str
+    allocation: ClaimAllocation | None
+    pod_name: str
+    pod_uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class Bind:
     """One pod gets its node."""
 
@@ -27,7 +39,7 @@ class Bind:
     node: str
     job: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    claims: tuple[ClaimBinding, ...] = ()
+    claims: tuple[ClaimBinding | DeviceAllocation, ...] = ()
     """To be settled before the pod itself is bound."""
 
     @property

@@ -6,7 +6,6 @@ The rules are Kubernetes' and live in plugins/kubernetes/; room for resources is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
@@ -15,24 +14,18 @@ from volcano.scheduler.cluster.nodes import Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import PODS
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework.decisions import ClaimBinding
+from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation
 from volcano.scheduler.framework.plugin import Plugin
-from volcano.scheduler.framework.reasons import FITS, Codes, Reason, Stage
+from volcano.scheduler.framework.reasons import FITS, Codes, Reason
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.kubernetes import coupling, node_terms, ports, taints
 from volcano.scheduler.plugins.kubernetes.inter_pod import InterPodAffinity
 from volcano.scheduler.plugins.kubernetes.spread import TopologySpread
 from volcano.scheduler.plugins.predicates import verdict as refusals
 from volcano.scheduler.plugins.predicates.arguments import Arguments
+from volcano.scheduler.plugins.predicates.claims import ClaimRules
 from volcano.scheduler.plugins.predicates.verdict import Verdict
 from volcano.scheduler.plugins.predicates.volumes import VolumeRules
-
-NO_RESOURCE_CLAIMS: Final = Reason(
-    Stage.DEVICE,
-    "ResourceClaimsNotSupported",
-    message="plugin DynamicResources pre-predicates failed this scheduler does not allocate resource claims: "
-    "request the device as an extended resource (resources.limits) instead of spec.resourceClaims",
-)
 
 
 class Predicates(Plugin):
@@ -47,6 +40,9 @@ class Predicates(Plugin):
         "csidrivers",
         "csistoragecapacities",
         "volumeattachments",
+        "resourceclaims",
+        "resourceslices",
+        "deviceclasses",
     )
 
     def open(self, session: Session) -> None:
@@ -57,12 +53,12 @@ class Predicates(Plugin):
         self._inter_pod = InterPodAffinity(cluster, preferred=False) if arguments.pod_affinity else None
         self._spread = TopologySpread(cluster, hard=True) if arguments.topology_spread else None
         self._volumes = VolumeRules(cluster, arguments)
+        self._claims = ClaimRules(cluster)
+        self._couplings = (self._inter_pod, self._spread, self._volumes, self._claims)
         cluster.index(Census).begin()
 
     def pre_filter(self, task: Task) -> Reason | None:
-        if task.pod.spec.resource_claims:  # better no node than one without the devices
-            return NO_RESOURCE_CLAIMS
-        return self._volumes.objection(task)
+        return self._volumes.objection(task) or self._claims.objection(task)
 
     def filter(self, profile: Profile, rows: Rows) -> Codes:
         settled = self._settled.get(profile.id)
@@ -74,22 +70,24 @@ class Predicates(Plugin):
             verdict.refuse(ports.taken(self.session.cluster, profile, rows), refusals.PORTS)
         self._judge_company(profile, rows, verdict)
         self._volumes.judge(profile, rows, verdict)
+        self._claims.judge(profile, rows, verdict)
         return verdict.codes
 
     def couples_nodes(self, profile: Profile) -> bool:
-        return coupling.couples((self._inter_pod, self._spread, self._volumes), profile)
+        return coupling.couples(self._couplings, profile)
 
     def affected(self, profile: Profile, changed: Index) -> Index | None:
-        return coupling.affected((self._inter_pod, self._spread, self._volumes), profile, changed)
+        return coupling.affected(self._couplings, profile, changed)
 
     def allocated(self, tasks: Sequence[Task]) -> Reason | None:
-        return self._volumes.promise(tasks)
+        return self._volumes.promise(tasks) or self._claims.promise(tasks)
 
     def deallocated(self, tasks: Sequence[Task]) -> None:
         self._volumes.release(tasks)
+        self._claims.release(tasks)
 
-    def bind_claims(self, task: Task) -> Sequence[ClaimBinding]:
-        return self._volumes.decide(task)
+    def bind_claims(self, task: Task) -> Sequence[ClaimBinding | DeviceAllocation]:
+        return (*self._volumes.decide(task), *self._claims.decide(task))
 
     def _settle(self, profile: Profile) -> Codes:
         """What node objects alone decide."""

@@ -47,6 +47,9 @@ class Verdict:
         self._refusals = refusals
         self.codes = codes
 
+    def is_open(self, position: int) -> bool:
+        return bool(self.codes[position] == FITS)
+
     def refuse(self, where: Mask, refusal: Refusal) -> None:
         if not where.any():
             return

@@ -1,0 +1,1 @@
+"""Resource claims of pods: which devices of which node serve them (dynamic resource allocation)."""

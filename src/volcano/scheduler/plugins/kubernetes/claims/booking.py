@@ -1,0 +1,187 @@
+"""Who gets which devices while claims are allocated: promises of a session, decisions until the API shows them.
+
+pods.py knows the claims, allocator.py finds devices on one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano.scheduler.cluster.nodes import Index, Mask
+from volcano.scheduler.cluster.profiles import Profile
+from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.decisions import DeviceAllocation
+from volcano.scheduler.plugins.kubernetes import node_terms
+from volcano.scheduler.plugins.kubernetes.claims import selectors
+from volcano.scheduler.plugins.kubernetes.claims.allocator import Market, Search
+from volcano.scheduler.plugins.kubernetes.claims.pods import CLAIMS, CLASSES, SLICES, PodClaims, claims_of, has_claims
+from volcano.scheduler.plugins.kubernetes.claims.pools import Counter, DeviceId, Pools
+
+if TYPE_CHECKING:
+    from volcano.api.core import ResourceClaim
+    from volcano.api.core.dra import ClaimAllocation
+    from volcano.scheduler.cluster.cluster import Cluster
+
+
+@dataclass(slots=True)
+class Promise:
+    allocation: ClaimAllocation
+    tasks: set[str] = field(default_factory=set)
+
+
+class Decided:
+    """One for a cluster: allocations that are on their way to the API server, by claim."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.selectors = selectors.installed()
+        self.by_claim: dict[str, Promise] = {}
+
+    def refresh(self) -> None:
+        claims = self._cluster.objects[CLAIMS]
+        for key, promise in list(self.by_claim.items()):
+            claim = claims.get(key)
+            visible = claim is None or claim.status.allocation is not None
+            if visible or not any(self._waits(uid) for uid in promise.tasks):
+                del self.by_claim[key]
+
+    def _waits(self, uid: str) -> bool:
+        task = self._cluster.tasks.get(uid)
+        return task is not None and task.node_name != ""
+
+
+class DeviceBooking:
+    """For one session."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._decided = cluster.index(Decided)
+        self._decided.refresh()
+        self._promises = {key: Promise(p.allocation, set(p.tasks)) for key, p in self._decided.by_claim.items()}
+        self._version = 0
+        self._seen: dict[int, int] = {}
+        self._pools: Pools | None = None
+        self._market: tuple[int, Market] | None = None
+
+    def problem(self, task: Task) -> str:
+        """Why the pod's claims keep it from every node."""
+        return claims_of(self._cluster, task.pod).problem if has_claims(task.pod) else ""
+
+    def couples(self, profile: Profile) -> bool:
+        return has_claims(profile.pod)
+
+    def affected(self, profile: Profile, changed: Index) -> Index | None:
+        if not has_claims(profile.pod) or self._seen.get(profile.id, 0) == self._version:
+            return changed[:0]
+        self._seen[profile.id] = self._version
+        shares_claims = any(entry.resource_claim_name for entry in profile.pod.spec.resource_claims)
+        return None if shares_claims or not self.pools.are_local else changed[:0]
+
+    def reachable(self, profile: Profile) -> Mask:
+        """Nodes from which every device that the pod already has can be used."""
+        claims = claims_of(self._cluster, profile.pod)
+        rows = np.ones(self._cluster.nodes.capacity, dtype=np.bool_)
+        for allocation in self._allocations(claims):
+            if allocation.node_selector is not None:
+                rows &= node_terms.selects(self._cluster.nodes, allocation.node_selector)
+        return rows
+
+    def search(self, profile: Profile, row: int) -> list[ClaimAllocation] | None:
+        """Devices on that node for what is not allocated yet; raises SelectorError."""
+        return self._search(self._open(claims_of(self._cluster, profile.pod)), row)
+
+    # Promises
+
+    def promise(self, task: Task) -> str:
+        """Reserve devices on the task's node; a text says why that cannot be done."""
+        if not has_claims(task.pod):
+            return ""
+        claims = claims_of(self._cluster, task.pod)
+        pending = self._open(claims)
+        try:
+            found = self._search(pending, task.node)
+        except selectors.SelectorError as problem:
+            return str(problem)
+        if found is None or not self.reachable(task.profile)[task.node]:
+            return "cannot allocate all claims"
+        for claim, allocation in zip(pending, found, strict=True):
+            self._promises[claim.metadata.key] = Promise(allocation)
+        for claim in claims.pending:
+            self._promises[claim.metadata.key].tasks.add(task.uid)
+        self._version += 1
+        return ""
+
+    def release(self, task: Task) -> None:
+        for key in [key for key, promise in self._promises.items() if task.uid in promise.tasks]:
+            promise = self._promises[key]
+            promise.tasks.discard(task.uid)
+            if not promise.tasks:
+                del self._promises[key]
+            self._version += 1
+
+    def decide(self, task: Task) -> Iterator[DeviceAllocation]:
+        """The pod is bound: what its claims get, and that it uses them."""
+        if not has_claims(task.pod):
+            return
+        claims = claims_of(self._cluster, task.pod)
+        for claim in (*claims.pending, *claims.allocated):
+            key = claim.metadata.key
+            promise = self._promises.get(key)
+            if promise is not None:
+                kept = self._decided.by_claim.setdefault(key, Promise(promise.allocation))
+                kept.tasks.add(task.uid)
+            yield DeviceAllocation(
+                key, claim.metadata.uid, promise.allocation if promise else None, task.name, task.uid
+            )
+
+    # Inside
+
+    @property
+    def pools(self) -> Pools:
+        if self._pools is None:
+            self._pools = Pools(self._cluster.nodes, self._cluster.objects[SLICES].values())
+        return self._pools
+
+    def _search(self, pending: Sequence[ResourceClaim], row: int) -> list[ClaimAllocation] | None:
+        if not pending:
+            return []
+        return Search(self._cluster.nodes.names[row], self.pools.at(row), self._on_the_market(), pending).run()
+
+    def _open(self, claims: PodClaims) -> list[ResourceClaim]:
+        return [claim for claim in claims.pending if claim.metadata.key not in self._promises]
+
+    def _allocations(self, claims: PodClaims) -> Iterator[ClaimAllocation]:
+        for claim in claims.allocated:
+            if claim.status.allocation is not None:
+                yield claim.status.allocation
+        for claim in claims.pending:
+            if claim.metadata.key in self._promises:
+                yield self._promises[claim.metadata.key].allocation
+
+    def _on_the_market(self) -> Market:
+        if self._market is None or self._market[0] != self._version:
+            taken = set(self._taken())
+            left = dict(self.pools.counters)
+            for identity in taken:
+                offered = self.pools.by_id.get(identity)
+                for counter, amount in offered.uses() if offered is not None else ():
+                    _spend(left, counter, amount)
+            classes = self._cluster.objects[CLASSES]
+            self._market = self._version, Market(classes, self._decided.selectors, taken, left)
+        return self._market[1]
+
+    def _taken(self) -> Iterator[DeviceId]:
+        claims: dict[str, ResourceClaim] = self._cluster.objects[CLAIMS]
+        shown = (claim.status.allocation for claim in claims.values() if claim.status.allocation is not None)
+        for allocation in (*shown, *(promise.allocation for promise in self._promises.values())):
+            for result in allocation.devices.results:
+                if not result.admin_access:
+                    yield (result.driver, result.pool, result.device)
+
+
+def _spend(left: dict[Counter, int], counter: Counter, amount: int) -> None:
+    left[counter] = left.get(counter, 0) - amount

@@ -1,0 +1,231 @@
+"""Resource claims: pods go where their devices are, and no device is given away twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from volcano.api.core import DeviceClass, Pod, ResourceClaim, ResourceSlice
+from volcano.scheduler.framework.decisions import DeviceAllocation
+from volcano.scheduler.plugins.kubernetes.claims import selectors
+from volcano.testing.builders import gang, node, pod
+from volcano.testing.world import World
+
+CONF = """
+actions: "allocate"
+tiers:
+- plugins: [{name: gang}, {name: predicates}]
+"""
+DRIVER = "gpu.example.com"
+HAS_CEL = not isinstance(selectors.installed(), selectors.NoSelectors)
+needs_cel = pytest.mark.skipif(not HAS_CEL, reason="the extra volcano[cel] is not installed")
+
+
+def devices(*names: str, **more: Any) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "attributes": {"model": {"string": "A100"}, "index": {"int": number}}, **more}
+        for number, name in enumerate(names)
+    ]
+
+
+def offer(node_name: str, found: list[dict[str, Any]], **more: Any) -> ResourceSlice:
+    place = {"nodeName": node_name} if node_name else {"allNodes": True}
+    pool = {"name": node_name or "fabric", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "pool": pool, "devices": found, **place, **more}
+    return msgspec.convert({"metadata": {"name": f"slice-{node_name}"}, "spec": spec}, ResourceSlice)
+
+
+def claim(name: str, *requests: dict[str, Any], constraints: list[dict[str, Any]] | None = None) -> ResourceClaim:
+    wanted = [
+        {"name": f"r{i}", **({"exactly": {"deviceClassName": "gpu", **r}} if "firstAvailable" not in r else r)}
+        for i, r in enumerate(requests or ({},))
+    ]
+    document = {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+        "spec": {"devices": {"requests": wanted, "constraints": constraints or []}},
+    }
+    return msgspec.convert(document, ResourceClaim)
+
+
+def device_class(expression: str = "") -> DeviceClass:
+    chosen = [{"cel": {"expression": expression}}] if expression else []
+    return msgspec.convert({"metadata": {"name": "gpu"}, "spec": {"selectors": chosen}}, DeviceClass)
+
+
+def user(name: str, claim_name: str, group: str = "g") -> Pod:
+    found = pod(name, group=group, cpu=1)
+    document = msgspec.to_builtins(found)
+    document["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": claim_name}]
+    return msgspec.convert(document, Pod)
+
+
+def world_of(slices: list[ResourceSlice], claims: list[ResourceClaim], pods: list[Pod], expression: str = "") -> World:
+    world = World(nodes=[node("n1"), node("n2")], conf=CONF)
+    world.add("deviceclasses", device_class(expression))
+    world.add("resourceslices", *slices)
+    world.add("resourceclaims", *claims)
+    world.add_gang(gang("g", pods=pods, min_available=1))
+    return world
+
+
+def allocated(world: World) -> dict[str, list[str]]:
+    """The devices of each claim that is decided in one cycle."""
+    found = {}
+    for bind in world.cycle().committed:
+        for decided in bind.claims:
+            if isinstance(decided, DeviceAllocation) and decided.allocation is not None:
+                results = decided.allocation.devices.results
+                found[decided.claim.removeprefix("default/")] = [f"{r.pool}/{r.device}" for r in results]
+    return found
+
+
+def test_a_pod_goes_where_its_device_is() -> None:
+    world = world_of([offer("n2", devices("d0"))], [claim("c")], [user("p", "c")])
+
+    assert allocated(world) == {"c": ["n2/d0"]}
+
+
+def test_no_device_is_given_away_twice() -> None:
+    claims = [claim(f"c{i}") for i in range(3)]
+    world = world_of([offer("n1", devices("d0", "d1"))], claims, [user(f"p{i}", f"c{i}") for i in range(3)])
+
+    found = allocated(world)
+
+    assert sorted(found.values()) == [["n1/d0"], ["n1/d1"]]
+    assert allocated(world) == {}  # what was decided counts before the API server shows it
+
+
+def test_pods_that_share_a_claim_go_to_one_node() -> None:
+    slices = [offer("n1", devices("d0")), offer("n2", devices("d0"))]
+    world = world_of(slices, [claim("c")], [user("p0", "c"), user("p1", "c")])
+
+    binds = world.cycle().binds
+
+    assert len(binds) == 2
+    assert len(set(binds.values())) == 1
+
+
+def test_an_allocated_claim_binds_its_pod_to_its_nodes() -> None:
+    done = claim("c")
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]
+    result = {"request": "r0", "driver": DRIVER, "pool": "n2", "device": "d0"}
+    allocation = {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": terms}}
+    done = msgspec.convert({**msgspec.to_builtins(done), "status": {"allocation": allocation}}, ResourceClaim)
+    other = claim("other")
+    world = world_of([offer("n2", devices("d0"))], [done, other], [user("p", "c"), user("q", "other")])
+
+    assert world.cycle().binds == {"default/p": "n2"}
+
+
+def test_all_mode_takes_every_device_or_none() -> None:
+    everything = claim("c", {"allocationMode": "All"})
+    world = world_of([offer("n1", devices("d0", "d1"))], [everything], [user("p", "c")])
+
+    assert allocated(world) == {"c": ["n1/d0", "n1/d1"]}
+
+
+def test_alternatives_are_tried_in_order() -> None:
+    choice = {
+        "firstAvailable": [
+            {"name": "many", "deviceClassName": "gpu", "count": 3},
+            {"name": "one", "deviceClassName": "gpu", "count": 1},
+        ]
+    }
+    world = world_of([offer("n1", devices("d0", "d1"))], [claim("c", choice)], [user("p", "c")])
+
+    bind = world.cycle().committed[0].claims[0]
+
+    assert isinstance(bind, DeviceAllocation)
+    assert bind.allocation is not None
+    assert [result.request for result in bind.allocation.devices.results] == ["r0/one"]
+
+
+def test_constraints_are_met_by_backtracking() -> None:
+    found = devices("d0", "d1", "d2")
+    for device, cell in zip(found, (0, 1, 1), strict=True):
+        device["attributes"]["numa"] = {"int": cell}
+    same = [{"requests": ["r0", "r1"], "matchAttribute": f"{DRIVER}/numa"}]
+    world = world_of([offer("n1", found)], [claim("c", {}, {}, constraints=same)], [user("p", "c")])
+
+    assert allocated(world) == {"c": ["n1/d1", "n1/d2"]}
+
+
+def test_distinct_attributes_are_kept_apart() -> None:
+    found = devices("d0", "d1", "d2")
+    for device, cell in zip(found, (0, 0, 1), strict=True):
+        device["attributes"]["numa"] = {"int": cell}
+    apart = [{"distinctAttribute": f"{DRIVER}/numa"}]
+    world = world_of([offer("n1", found)], [claim("c", {"count": 2}, constraints=apart)], [user("p", "c")])
+
+    assert allocated(world) == {"c": ["n1/d0", "n1/d2"]}
+
+
+def test_partitions_share_the_counters_of_their_card() -> None:
+    use = [{"counterSet": "card", "counters": {"memory": {"value": "20Gi"}}}]
+    counters = [{"name": "card", "counters": {"memory": {"value": "40Gi"}}}]
+    parts = offer("n1", devices("d0", "d1", "d2", consumesCounters=use), sharedCounters=counters)
+    claims = [claim(f"c{i}") for i in range(3)]
+
+    assert len(allocated(world_of([parts], claims, [user(f"p{i}", f"c{i}") for i in range(3)]))) == 2
+
+
+def test_taints_of_devices_have_to_be_tolerated() -> None:
+    broken = devices("d0", taints=[{"key": "health", "value": "bad", "effect": "NoSchedule"}])
+    claims = [claim("c"), claim("d", {"tolerations": [{"key": "health", "operator": "Exists"}]})]
+
+    world = world_of([offer("n1", broken)], claims, [user("p", "c"), user("q", "d")])
+
+    assert allocated(world) == {"d": ["n1/d0"]}
+
+
+def test_incomplete_pools_are_left_alone() -> None:
+    half = offer("n1", devices("d0"))
+    half.spec.pool.resource_slice_count = 2
+
+    assert world_of([half], [claim("c")], [user("p", "c")]).cycle().binds == {}
+
+
+@needs_cel
+@pytest.mark.parametrize(
+    ("expression", "device"),
+    [
+        (f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].index > 0', "d1"),
+        (f'device.capacity["{DRIVER}"].memory.compareTo(quantity("1Gi")) > 0', "d0"),
+        (f'device.attributes["{DRIVER}"].version.isLessThan(semver("1.10.0"))', "d0"),
+        ('!("x" in device.attributes["other.example.com"])', "d0"),
+    ],
+)
+def test_expressions_select_devices(expression: str, device: str) -> None:
+    found = devices("d0", "d1", capacity={"memory": {"value": "2Gi"}})
+    for entry in found:
+        entry["attributes"]["version"] = {"version": "1.9.0"}
+
+    assert allocated(world_of([offer("n1", found)], [claim("c")], [user("p", "c")], expression)) == {
+        "c": [f"n1/{device}"]
+    }
+
+
+@pytest.mark.parametrize("expression", ["device.nope &&", 'device.attributes["zz"].foo == 1'])
+def test_a_broken_expression_is_named(expression: str) -> None:
+    world = world_of([offer("n1", devices("d0"))], [claim("c")], [user("p", "c")], expression)
+
+    decisions = world.cycle()
+
+    assert decisions.binds == {}
+    assert "CEL selector" in str(decisions.reasons["default/g"])
+
+
+def test_a_missing_claim_is_named() -> None:
+    decisions = world_of([], [], [user("p", "c")]).cycle()
+
+    assert 'resourceclaim "c" not found' in str(decisions.reasons["default/g"])
+
+
+def test_a_gang_that_does_not_fit_gives_its_devices_back() -> None:
+    world = world_of([offer("n1", devices("d0"))], [claim("c0"), claim("c1")], [])
+    world.add_gang(gang("h", pods=[user(f"p{i}", f"c{i}", group="h") for i in range(2)]))
+    world.add_gang(gang("late", pods=[user("late", "c1", group="late")]))
+
+    assert allocated(world) == {"c1": ["n1/d0"]}
