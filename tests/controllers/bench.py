@@ -77,7 +77,7 @@ class Bench:
         with suppress(asyncio.CancelledError):
             await self.running
 
-    # --- what users do ----------------------------------------------------------------------------------------------
+    # What users do
 
     async def submit(self, name: str = "train", *, replicas: int = 2, **spec: Any) -> Job:
         task = {"name": "worker", "replicas": replicas, "template": {"spec": SLEEPER}}
@@ -97,7 +97,7 @@ class Bench:
         document = {"metadata": {"generateName": "order-", "namespace": NAMESPACE}, "action": action, "target": target}
         await self.client.create(resources.COMMANDS.untyped, document)
 
-    # --- what scheduler and nodes do --------------------------------------------------------------------------------
+    # What scheduler and nodes do
 
     async def admit(self, name: str = "train") -> None:
         """The scheduler lets the job's podgroup in."""
@@ -129,7 +129,7 @@ class Bench:
         await self.reaches("Running", name)
         return await self.job(name)
 
-    # --- what can be seen -------------------------------------------------------------------------------------------
+    # What can be seen
 
     async def job(self, name: str = "train") -> Job:
         return await self.client.get(resources.JOBS, name, NAMESPACE)

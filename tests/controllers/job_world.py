@@ -49,7 +49,7 @@ class World:
     def now(self) -> datetime.datetime:
         return START + datetime.timedelta(seconds=self.seconds)
 
-    # --- the controller ---------------------------------------------------------------------------------------------
+    # The controller
 
     def reconcile(self) -> None:
         """What controller.py does with the mail of a job."""
@@ -131,7 +131,7 @@ class World:
         for member in self.known:
             self.mail.append(events.pod_added(member, self.known, policies.task_named(self.job, member.task)))
 
-    # --- the world --------------------------------------------------------------------------------------------------
+    # The world
 
     def change(self, new: Member, *, told: bool = True) -> None:
         """A pod was created or changed; the controller hears of it unless its watch lags."""

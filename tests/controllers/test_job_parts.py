@@ -30,7 +30,7 @@ def job(replicas: int = 3, name: str = "j", **spec: object) -> Job:
     )
 
 
-# --- pods -----------------------------------------------------------------------------------------------------------
+# Pods
 
 
 def test_ten_thousand_pods_are_cheap() -> None:
@@ -105,7 +105,7 @@ def test_an_unknown_plugin_is_named() -> None:
         builtin_plugins().of(job(plugins={"magic": []}))
 
 
-# --- volumes --------------------------------------------------------------------------------------------------------
+# Volumes
 
 
 def test_claim_names_are_the_same_after_a_restart_and_fit() -> None:
@@ -125,7 +125,7 @@ def test_a_claim_named_twice_is_mounted_once() -> None:
     assert len(list(volumes.mounts_of(job(volumes=both)))) == 1
 
 
-# --- delays ---------------------------------------------------------------------------------------------------------
+# Delays
 
 
 def delayed(action: Action, kind: EventKind, pod: str = "p", seconds: int = 10) -> Delayed:
@@ -169,7 +169,7 @@ def test_an_action_leaves_others_of_its_level_nothing_to_do() -> None:
     assert [item.event.pod for item in delays.take_due(10)] == ["b"]
 
 
-# --- plugin arguments and sums --------------------------------------------------------------------------------------
+# Plugin arguments and sums
 
 
 def test_plugin_arguments_are_read_as_go_reads_flags() -> None:

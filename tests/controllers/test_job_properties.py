@@ -59,7 +59,7 @@ class JobLife(RuleBasedStateMachine):
         self.world = new_world(tasks, max(1, sum(sizes) - spare), max_retry, rules)
         self.ended = ""
 
-    # --- what may happen --------------------------------------------------------------------------------------------
+    # What may happen
 
     @rule()
     def reconcile(self) -> None:
@@ -124,7 +124,7 @@ class JobLife(RuleBasedStateMachine):
             self.world.reconcile()
         self.world.restart()
 
-    # --- what always holds ------------------------------------------------------------------------------------------
+    # What always holds
 
     @invariant()
     def final_phases_absorb(self) -> None:

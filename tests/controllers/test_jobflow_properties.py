@@ -74,7 +74,7 @@ class FlowLife(RuleBasedStateMachine):
         self.seconds = 0
         self.starts: list[str] = []
 
-    # --- what may happen --------------------------------------------------------------------------------------------
+    # What may happen
 
     @rule()
     def watch(self) -> None:
@@ -109,7 +109,7 @@ class FlowLife(RuleBasedStateMachine):
     def pods_answer(self, data: st.DataObject) -> None:
         self.answering.add(data.draw(st.sampled_from(sorted(self.jobs))))
 
-    # --- what always holds ------------------------------------------------------------------------------------------
+    # What always holds
 
     @invariant()
     def the_phase_is_one_that_is_known(self) -> None:
@@ -147,7 +147,7 @@ class FlowLife(RuleBasedStateMachine):
         if self.flow.spec.job_retain_policy == machine.DELETE:
             assert not self.jobs
 
-    # --- the world --------------------------------------------------------------------------------------------------
+    # The world
 
     def plan(self) -> machine.Plan:
         self.seconds += 1

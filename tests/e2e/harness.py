@@ -59,7 +59,7 @@ class Cluster:
         self.home = home
         self.layout = Layout(home / "local")
 
-    # --- as a person ------------------------------------------------------------------------------------------------
+    # As a person
 
     def __call__(self, *words: str, fails: bool = False, seconds: float = SECONDS) -> Result:
         """Run `vcctl words`; whether it succeeds must be as expected."""
@@ -108,7 +108,7 @@ class Cluster:
         path.write_text("---\n".join(texts))
         return str(path)
 
-    # --- as a program -----------------------------------------------------------------------------------------------
+    # As a program
 
     def read(self, resource: Resource[Any], name: str, namespace: str = "default") -> Document:
         """The object as it is now. Raises Unreachable when it, or the server, is not there."""
@@ -152,7 +152,7 @@ class Cluster:
         with suppress(AlreadyExists):
             self.create(NAMESPACES, {"metadata": {"name": name}})
 
-    # --- its processes ----------------------------------------------------------------------------------------------
+    # Its processes
 
     def pid(self, daemon: str) -> int:
         return int((self.layout.run / f"{daemon}.pid").read_text())

@@ -29,7 +29,7 @@ class MemoryApi:
         self.changed = asyncio.Event()
         self.cut = asyncio.Event()
 
-    # --- changing the world -----------------------------------------------------------------------------------------
+    # Changing the world
 
     def put(self, name: str, namespace: str = "default", **fields: Any) -> Json:
         key = f"{namespace}/{name}"
@@ -64,7 +64,7 @@ class MemoryApi:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    # --- answering --------------------------------------------------------------------------------------------------
+    # Answering
 
     async def handle(self, request: Request) -> Response:
         self.requests.append(request)

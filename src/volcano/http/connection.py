@@ -66,7 +66,7 @@ class Connection(asyncio.Protocol):
         self._streaming = False
         self._reading_paused = False
 
-    # --- asyncio.Protocol -------------------------------------------------------------------------------------------
+    # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
 
-    # --- the queue of requests --------------------------------------------------------------------------------------
+    # The queue of requests
 
     @property
     def _busy(self) -> bool:
@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
             self._reader.expects_continue = False
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    # --- answering --------------------------------------------------------------------------------------------------
+    # Answering
 
     async def _serve(self) -> None:
         """Answer requests one after another until the connection ends."""
@@ -291,7 +291,7 @@ class Connection(asyncio.Protocol):
         if self._reading_paused:
             self._transport.resume_reading()
 
-    # --- ending -----------------------------------------------------------------------------------------------------
+    # Ending
 
     def _linger(self) -> None:
         """Close only after the peer had time to read the answer: closing on unread input would reset the connection."""

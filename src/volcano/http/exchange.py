@@ -196,7 +196,7 @@ class ClientConnection(asyncio.Protocol):
         self._reusable = False
         self._wake()
 
-    # --- asyncio.Protocol -------------------------------------------------------------------------------------------
+    # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -227,7 +227,7 @@ class ClientConnection(asyncio.Protocol):
             self._reusable = False
             self._transport.close()
 
-    # --- httptools callbacks ----------------------------------------------------------------------------------------
+    # httptools callbacks
 
     def on_message_begin(self) -> None:
         self._answered = True

@@ -121,7 +121,7 @@ class RequestReader:
             return self._limits.head_seconds
         return self._limits.body_seconds if self._receiving else self._limits.idle_seconds
 
-    # --- httptools callbacks ----------------------------------------------------------------------------------------
+    # httptools callbacks
 
     def on_message_begin(self) -> None:
         self.in_head = True
@@ -186,7 +186,7 @@ class RequestReader:
         chunked = keep_alive or parser.get_http_version() == "1.1"
         self._deliver(Exchange(request, keep_alive, chunked, parser.should_upgrade()))
 
-    # --- limits -----------------------------------------------------------------------------------------------------
+    # Limits
 
     def _refuse(self, refused: Refused) -> None:
         self.finished = True

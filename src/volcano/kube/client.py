@@ -65,7 +65,7 @@ class Client:
         """Close the connections to the server."""
         await self.transport.close()
 
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # Reading
 
     async def get(self, resource: Resource[T], name: str, namespace: str | None = None) -> T:
         response = await self._send("GET", resource.path(namespace, name))
@@ -170,7 +170,7 @@ class Client:
             async for chunk in stream:
                 yield chunk
 
-    # --- writing ----------------------------------------------------------------------------------------------------
+    # Writing
 
     async def create(
         self,
@@ -313,7 +313,7 @@ class Client:
             eviction["deleteOptions"] = msgspec.Raw(body)
         await self._send("POST", PODS.path(namespace, name, "eviction"), (), msgspec.json.encode(eviction))
 
-    # --- plumbing ---------------------------------------------------------------------------------------------------
+    # Plumbing
 
     async def raw(
         self, method: str, path: str, query: Sequence[tuple[str, str]] = (), body: bytes | None = None

@@ -96,7 +96,7 @@ class Informer(Generic[T]):
         self._use_watch_list = True
         self._delay = 0.0
 
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # Reading
 
     async def synced(self) -> None:
         """Wait until the store shows the whole collection for the first time."""
@@ -119,7 +119,7 @@ class Informer(Generic[T]):
         for obj in list(self.store.values()):
             self._tell(handler.on_add, obj)
 
-    # --- following the server ---------------------------------------------------------------------------------------
+    # Following the server
 
     async def run(self) -> None:
         """Follow the server until cancelled. Failures are logged and retried, with growing delays."""
@@ -202,7 +202,7 @@ class Informer(Generic[T]):
         self._delay = min(max(self._delay * 2, FIRST_DELAY_SECONDS), LONGEST_DELAY_SECONDS)
         await asyncio.sleep(max(seconds or 0.0, self._delay * self._rng.uniform(0.5, 1.0)))
 
-    # --- keeping the store ------------------------------------------------------------------------------------------
+    # Keeping the store
 
     def _replace(self, objects: dict[str, T], resource_version: str) -> None:
         """Make the store equal to a complete list, telling handlers the difference."""

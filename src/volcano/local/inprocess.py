@@ -114,7 +114,7 @@ async def _first_failure(work: list[asyncio.Task[None]]) -> None:
         await ended
 
 
-# --- the daemons ----------------------------------------------------------------------------------------------------
+# The daemons
 
 
 async def _scheduler(client: Client, argv: list[str], stop: asyncio.Event) -> None:

@@ -59,7 +59,7 @@ class ColocationController:
         del error
         self.queue.add_after(key, 60.0)
 
-    # --- what the watches tell --------------------------------------------------------------------------------------
+    # What the watches tell
 
     def _pod_seen(self, pod: PodView) -> None:
         if self._configurations.store or annotations_for(None, pod.metadata.annotations):

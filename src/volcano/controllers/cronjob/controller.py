@@ -153,7 +153,7 @@ class CronJobController:
         for note in notes:
             self._context.recorder.record(resources.CRON_JOBS, cronjob, note.type, note.reason, note.message)
 
-    # --- what the watches tell --------------------------------------------------------------------------------------
+    # What the watches tell
 
     def _added(self, document: JsonObject) -> None:
         self.queue.add(_key(document))

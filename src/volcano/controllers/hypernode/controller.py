@@ -74,7 +74,7 @@ class HyperNodeController:
         if key != CONFIG:
             self.queue.add_after(key, 60.0)
 
-    # --- discovery --------------------------------------------------------------------------------------------------
+    # Discovery
 
     def _configure(self) -> None:
         """Without a ConfigMap nothing is discovered; a bad one leaves what was wanted before."""
@@ -151,7 +151,7 @@ class HyperNodeController:
         if (present["metadata"].get("labels") or {}).get(label) != document["metadata"]["labels"][label]:
             raise ConfigProblem(f"hypernode {name!r} exists and was not discovered: delete or rename it")
 
-    # --- counting ---------------------------------------------------------------------------------------------------
+    # Counting
 
     async def _count(self) -> None:
         """Write the counts that are not true any more."""
@@ -175,7 +175,7 @@ class HyperNodeController:
         if failures := await each(wrong, write):
             raise failures[0]
 
-    # --- what the watches tell --------------------------------------------------------------------------------------
+    # What the watches tell
 
     def _configured(self, configmap: JsonObject) -> None:
         del configmap

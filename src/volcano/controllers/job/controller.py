@@ -77,7 +77,7 @@ class JobController:
         self._queues = informers.of(resources.QUEUES)
         self._priorities = informers.of(resources.PRIORITY_CLASSES)
 
-    # --- reconciling ------------------------------------------------------------------------------------------------
+    # Reconciling
 
     async def reconcile(self, key: str) -> None:
         """Read the job's mail: commands, then events that ask for action, then one look at everything."""
@@ -229,7 +229,7 @@ class JobController:
             self._performer.note(job, "Normal", "CommandIssued", message)
             ledger.mail.append(events.command_issued(command.action))
 
-    # --- what is known ----------------------------------------------------------------------------------------------
+    # What is known
 
     def _job(self, key: str) -> Job | None:
         seen = self._jobs.store.get(key)
@@ -268,7 +268,7 @@ class JobController:
         self._ledger(key).mail.append(event)
         self.queue.add(key)
 
-    # --- what the watches tell --------------------------------------------------------------------------------------
+    # What the watches tell
 
     def _job_added(self, job: Job) -> None:
         """A new job, or one that this process has not seen before: then its pods may have news that nobody read."""

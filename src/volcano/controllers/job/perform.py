@@ -81,7 +81,7 @@ class Performer:
     def note(self, job: Job, type_: str, reason: str, message: str) -> None:
         self._context.recorder.record(resources.JOBS, job, type_, reason, message)
 
-    # --- the job itself ---------------------------------------------------------------------------------------------
+    # The job itself
 
     async def _write_status(self, job: Job, status: JobStatus, ledger: Ledger) -> None:
         """Merge the difference to what the server has; its answer is our newest view of the job."""
@@ -120,7 +120,7 @@ class Performer:
             self.note(job, "Warning", reason, f"{message}: {error}")
             raise
 
-    # --- what stands beside the pods --------------------------------------------------------------------------------
+    # What stands beside the pods
 
     async def _keep_claims(self, job: Job, claims: Iterable[Claim], ledger: Ledger) -> None:
         resource = resources.PERSISTENT_VOLUME_CLAIMS.untyped
@@ -207,7 +207,7 @@ class Performer:
             except (NotFound, NotOurs):
                 continue  # gone already, or never the job's
 
-    # --- the podgroup -----------------------------------------------------------------------------------------------
+    # The podgroup
 
     async def _keep_podgroup(self, job: Job, plan: Plan, ledger: Ledger) -> None:
         namespace = job.metadata.namespace
@@ -233,7 +233,7 @@ class Performer:
         ledger.podgroup_gone = uid or ""
         ledger.ensured.pop(name, None)
 
-    # --- pods -------------------------------------------------------------------------------------------------------
+    # Pods
 
     async def _create(self, job: Job, plan: Plan, facts: Facts) -> None:
         if not plan.create:

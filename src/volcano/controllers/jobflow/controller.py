@@ -133,7 +133,7 @@ class JobFlowController:
             for phase, family in self._gauges.items():
                 family.labels(namespace).set(counts[namespace, phase.value])
 
-    # --- what the watches tell --------------------------------------------------------------------------------------
+    # What the watches tell
 
     def _added(self, document: JsonObject) -> None:
         self.queue.add(_key(document))

@@ -49,7 +49,7 @@ class JobTemplateController:
             message = f"{SYNC} JobTemplate failed for {error}"
             self._context.recorder.record(resources.JOB_TEMPLATES, template, WARNING, SYNC, message)
 
-    # --- what the watches tell --------------------------------------------------------------------------------------
+    # What the watches tell
 
     def _added(self, template: JobTemplate) -> None:
         self.queue.add(template.metadata.key)

@@ -185,7 +185,7 @@ class PodGroupController:
         except NotFound:
             return None
 
-    # --- what the watches tell --------------------------------------------------------------------------------------
+    # What the watches tell
 
     def _pod_added(self, pod: PodView) -> None:
         if pod.spec.scheduler_name not in self._names:

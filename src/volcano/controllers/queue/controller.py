@@ -155,7 +155,7 @@ class QueueController:
             for phase, family in self._gauges.items():
                 family.labels(name).set(phases[phase])
 
-    # --- what the watches tell --------------------------------------------------------------------------------------
+    # What the watches tell
 
     def _queue_added(self, queue: Queue) -> None:
         self.queue.add(queue.metadata.name)

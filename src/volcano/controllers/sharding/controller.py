@@ -121,7 +121,7 @@ class ShardingController:
         except NotFound:
             return
 
-    # --- what the watches tell --------------------------------------------------------------------------------------
+    # What the watches tell
 
     def _configured(self, configmap: JsonObject) -> None:
         del configmap

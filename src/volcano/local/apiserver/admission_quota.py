@@ -58,7 +58,7 @@ class Quotas:
         for quota in self._quotas(call.namespace):
             self._check(attributes, quota)
 
-    # -- the status of quotas -----------------------------------------------------------------------------------
+    # The status of quotas
 
     def offer(self, events: list[Event]) -> None:
         if not self._store.collection(QUOTAS).entries:
@@ -86,7 +86,7 @@ class Quotas:
                     except Stale:
                         self._stale.add(namespace)
 
-    # -- counting -----------------------------------------------------------------------------------------------
+    # Counting
 
     def _quotas(self, namespace: str) -> Iterator[JsonObject]:
         collection = self._store.collection(QUOTAS)

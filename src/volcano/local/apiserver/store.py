@@ -88,7 +88,7 @@ class Store:
     def collections(self) -> Iterable[Collection]:
         return self._collections.values()
 
-    # -- reading: only what is durable --------------------------------------------------------------------------
+    # Reading: only what is durable
 
     def get(self, name: str, key: str) -> Entry | None:
         """The object as readers may see it."""
@@ -145,7 +145,7 @@ class Store:
         events.reverse()
         return events
 
-    # -- writing ------------------------------------------------------------------------------------------------
+    # Writing
 
     def put(self, name: str, key: str, document: JsonObject, expected: int | None = None) -> Entry:
         """Store `document` (its resourceVersion is set here). `expected`: the revision it replaces, 0 for none."""

@@ -59,7 +59,7 @@ class Writes:
             found = self._strategies[resource] = strategy_of(resource)
         return found
 
-    # -- create -------------------------------------------------------------------------------------------------
+    # Create
 
     async def create(self, call: Call) -> Response:
         call.read_options()
@@ -131,7 +131,7 @@ class Writes:
             cause = status.cause("patch", f"Invalid value: {error.message}")
             raise status.invalid_kind("", "", "", [cause]) from None
 
-    # -- update and patch ---------------------------------------------------------------------------------------
+    # Update and patch
 
     async def update(self, call: Call) -> Response:
         call.read_options()

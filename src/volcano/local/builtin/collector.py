@@ -95,7 +95,7 @@ class GarbageCollector(Controller):
             await self._collect(item, verdict)
         return None
 
-    # --- knowing --------------------------------------------------------------------------------------------------
+    # Knowing
 
     def _existence(self, owner: OwnerReference) -> Existence:
         if owner.uid in self._gone:
@@ -121,7 +121,7 @@ class GarbageCollector(Controller):
         else:
             self._gone[owner.uid] = None
 
-    # --- acting ---------------------------------------------------------------------------------------------------
+    # Acting
 
     async def _collect(self, item: Item, verdict: Verdict) -> None:
         propagation = "Background"

@@ -94,7 +94,7 @@ class Ownership:
                 if not children:
                     del self._dependents[owner.uid]
 
-    # --- judging --------------------------------------------------------------------------------------------------
+    # Judging
 
     def is_suspect(self, item: Item) -> bool:
         """Cheap test on every event: might an owner be missing or going?"""

@@ -100,7 +100,7 @@ class NodeAgent:
         """A pod bound to this node, as last seen."""
         return self._informer.get(name, namespace)
 
-    # --- hearing of changes ---------------------------------------------------------------------------------------
+    # Hearing of changes
 
     def _appeared(self, pod: JsonObject) -> None:
         self._pods[pod["metadata"]["uid"]] = pod
@@ -149,7 +149,7 @@ class NodeAgent:
                 except (PlanError, ApiError, OSError, TimeoutError) as error:
                     log.warning("pod %s: its volumes stay as they were: %s", uid, error)
 
-    # --- one pod --------------------------------------------------------------------------------------------------
+    # One pod
 
     async def _sync(self, uid: str) -> None:
         """Bring one pod a step nearer to what the API says."""
@@ -266,7 +266,7 @@ class NodeAgent:
         finished = simulation.finished_status(containers, script.exit_code, shown["startTime"], status.timestamp(now))
         await self._write(pod, finished)
 
-    # --- telling the API ------------------------------------------------------------------------------------------
+    # Telling the API
 
     async def _explain_wait(self, uid: str, error: PlanError) -> None:
         pod = self._pods.get(uid)

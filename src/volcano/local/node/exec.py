@@ -57,7 +57,7 @@ class ExecSession(asyncio.Protocol):
         if rest:
             self.data_received(rest)
 
-    # --- the connection ---------------------------------------------------------------------------------------------
+    # The connection
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -91,7 +91,7 @@ class ExecSession(asyncio.Protocol):
             elif channel == END and content[:1] == b"\x00":
                 self._end_input()
 
-    # --- the command ------------------------------------------------------------------------------------------------
+    # The command
 
     async def _run(self) -> None:
         try:

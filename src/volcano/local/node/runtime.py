@@ -91,7 +91,7 @@ class ProcessRuntime:
         if self._lock is not None:
             os.close(self._lock)
 
-    # --- acting on pods -------------------------------------------------------------------------------------------
+    # Acting on pods
 
     async def launch(self, plan: PodPlan, contents: Mapping[str, Content], limits: Limits) -> None:
         """Write down a new pod and give it a supervisor. `limits` are cgroup files by container."""
@@ -137,7 +137,7 @@ class ProcessRuntime:
             self.cgroups.create(plan["uid"], limits)
         record.write_durably(str(self.layout.pod(plan["uid"]).plan), plan)
 
-    # --- knowing what they do -------------------------------------------------------------------------------------
+    # Knowing what they do
 
     async def _adopt(self, uid: str) -> None:
         """Take up a pod that an earlier node process left: alive, finished, or in need of a supervisor."""

@@ -119,7 +119,7 @@ class SimulatedNodes:
             for _ in range(_WRITERS):
                 tasks.create_task(self._write())
 
-    # --- nodes ----------------------------------------------------------------------------------------------------
+    # Nodes
 
     async def _keep_registered(self) -> None:
         waiting = deque(self.specs.values())
@@ -160,7 +160,7 @@ class SimulatedNodes:
             return error
         return None
 
-    # --- pods -----------------------------------------------------------------------------------------------------
+    # Pods
 
     def _seen(self, pod: PodView) -> None:
         if pod.spec.node_name in self.specs and (

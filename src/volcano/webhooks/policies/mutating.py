@@ -128,7 +128,7 @@ def _in_group(group: ResourceGroup) -> str:
     return f"has({annotations}) && ({' || '.join(tests) or 'false'})"
 
 
-# --- pieces ----------------------------------------------------------------------------------------------------------
+# Pieces
 
 
 def _default(path: str, value: str | int, zero: str) -> str:

@@ -68,7 +68,7 @@ def validations(settings: Settings) -> list[Validation]:
     ]
 
 
-# --- jobs ------------------------------------------------------------------------------------------------------------
+# Jobs
 
 
 def _job_sizes() -> Iterator[Check]:
@@ -178,7 +178,7 @@ def _job_rest() -> Iterator[Check]:
     )
 
 
-# --- the other kinds -------------------------------------------------------------------------------------------------
+# The other kinds
 
 
 def _queue() -> Iterator[Check]:
@@ -306,7 +306,7 @@ def _cronjob() -> Iterator[Check]:
     yield _qualified_name("cronJob")
 
 
-# --- pieces ----------------------------------------------------------------------------------------------------------
+# Pieces
 
 
 def _qualified_name(kind: str) -> Check:
