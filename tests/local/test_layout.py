@@ -45,3 +45,15 @@ def test_a_lock_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     (layout.run / "lock").mkdir(parents=True)
     with pytest.raises(LocalError, match=r"cannot use .*: Is a directory: is it another user's"):
         cluster.running(layout)
+
+
+def test_a_folder_that_was_removed_is_noticed(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "root")
+    with cluster.claimed(layout):
+        same = cluster._same_file(layout.run / "lock")
+        assert same()
+        layout.delete()
+        assert not same()
+        layout.create()
+        (layout.run / "lock").touch()
+        assert not same()

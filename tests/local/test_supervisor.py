@@ -43,13 +43,14 @@ def starting():
     print("failed", *names, flush=True)
 
 run = Path(sys.argv[1])
-volcano.local.supervisor._STOP_SECONDS = 0.5
+volcano.local.supervisor._STOP_SECONDS = volcano.local.supervisor._QUESTION_SECONDS = 0.5
 sys.modules["prog"] = sys.modules["__main__"]
 supervisor = Supervisor((), run, run)
 supervisor.start(Daemon(sys.argv[2], "prog:" + sys.argv[2], ()))
 if "starting" in sys.argv:
     starting()
-supervisor.watch(lambda name, status: print(name, "ended", status, flush=True))
+unwanted = run / "unwanted"
+supervisor.watch(lambda name, status: print(name, "ended", status, flush=True), lambda: not unwanted.exists())
 """
 
 
@@ -140,6 +141,15 @@ def test_a_daemon_that_does_not_want_to_end_is_killed(supervise, tmp_path, numbe
     with supervise("stubborn") as process:
         (pid,) = wait_for(lambda: starts(tmp_path / "stubborn.log"))
         process.send_signal(number)
+
+    assert is_gone(pid)
+    assert process.returncode == 0
+
+
+def test_a_cluster_that_is_wanted_no_more_ends(supervise, tmp_path):
+    with supervise("sleeper") as process:
+        (pid,) = wait_for(lambda: starts(tmp_path / "sleeper.log"))
+        (tmp_path / "unwanted").touch()
 
     assert is_gone(pid)
     assert process.returncode == 0

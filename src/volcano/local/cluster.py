@@ -109,6 +109,7 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
 
         gc.freeze()
         supervisor = Supervisor((), layout.logs, layout.run)
+        lock = _lock_file(layout)
         signal.signal(signal.SIGTERM, _give_up)
         try:
             supervisor.start(api_server(layout, options))
@@ -117,10 +118,25 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
                 supervisor.start(daemon)
             _await(layout, supervisor, _queue_is_settled, "queue default to be made and opened")
             ready()
-            supervisor.watch(lambda name, status: _log(f"{name} ended with status {status}: restarting it"))
+            supervisor.watch(
+                lambda name, status: _log(f"{name} ended with status {status}: restarting it"), _same_file(lock)
+            )
         except BaseException:
             supervisor.stop()
             raise
+
+
+def _same_file(path: Path) -> Callable[[], bool]:
+    """Whether `path` is the file that it was. Where its folder was removed, nobody could stop the cluster any more."""
+    inode = path.stat().st_ino
+
+    def same() -> bool:
+        try:
+            return path.stat().st_ino == inode
+        except OSError:
+            return False
+
+    return same
 
 
 def _give_up(number: int, _frame: object) -> None:

@@ -22,6 +22,7 @@ _PR_SET_PDEATHSIG = 1
 _RESTART_DELAYS = (0.1, 0.5, 1.0, 2.0, 5.0)
 _STEADY_SECONDS = 30.0
 _STOP_SECONDS = 10.0
+_QUESTION_SECONDS = 5.0
 _QUICK_DEATHS = 5
 """So often a daemon may be killed in a row while the cluster starts."""
 _HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
@@ -64,8 +65,11 @@ class Supervisor:
         self._children.append(child)
         self._fork(child)
 
-    def watch(self, on_exit: Callable[[str, int], None]) -> None:
-        """Restart children that end, with growing delays, until SIGTERM, SIGINT or SIGHUP; then stop them all."""
+    def watch(self, on_exit: Callable[[str, int], None], wanted: Callable[[], bool] = lambda: True) -> None:
+        """Restart children that end, with growing delays, until SIGTERM, SIGINT or SIGHUP; then stop them all.
+
+        So does an answer of False by `wanted`, which is asked now and then.
+        """
         wake, notify = os.pipe()
         os.set_blocking(notify, False)
         signal.set_wakeup_fd(notify)
@@ -73,7 +77,7 @@ class Supervisor:
             if signal.getsignal(number) != signal.SIG_IGN:  # as nohup and background jobs have them
                 signal.signal(number, self._request_stop)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        while not self._stopping:
+        while not self._stopping and wanted():
             self._reap(on_exit)
             self._restart_due()
             if select.select([wake], [], [], self._seconds_to_next_restart())[0]:
@@ -149,9 +153,10 @@ class Supervisor:
             if not child.pid and child.restart_at <= now:
                 self._fork(child)
 
-    def _seconds_to_next_restart(self) -> float | None:
-        due = [child.restart_at for child in self._children if not child.pid]
-        return max(min(due) - time.monotonic(), 0.01) if due else None
+    def _seconds_to_next_restart(self) -> float:
+        now = time.monotonic()
+        due = [child.restart_at - now for child in self._children if not child.pid]
+        return max(min([*due, _QUESTION_SECONDS]), 0.01)
 
     def _end(self, children: Sequence[_Child], number: int) -> None:
         """Send a signal to those that run and wait for them, for all together at most ten seconds."""
