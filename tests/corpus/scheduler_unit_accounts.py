@@ -185,7 +185,7 @@ def _job_minimums(call: Record) -> Answer:
     spec = PodGroupSpec(min_task_member=before.get("TaskMinAvailable") or {})
     cluster.put_pod_group(PodGroup(metadata=ObjectMeta(name="job", namespace="ns"), spec=spec))
     job = cluster.put_pod_group(_group(call["args"]["pg"]))
-    recorded = call.get("argsAfter", call["args"])["receiver"]
+    recorded = (call.get("argsAfter") or call["args"])["receiver"]
     got = (job.role_minimums, sum(job.role_minimums.values()))
     return got, (recorded.get("TaskMinAvailable") or {}, recorded.get("TaskMinAvailableTotal", 0))
 
@@ -303,7 +303,7 @@ def _quotas(event: str) -> Callable[[Record], Answer]:
         held = {
             one.metadata.name: msgspec.to_builtins(one.status) for one in cluster.objects["resourcequotas"].values()
         }
-        after = call["want"] if not event else call.get("argsAfter", call["args"])["receiver"]
+        after = call["want"] if not event else (call.get("argsAfter") or call["args"])["receiver"]
         return held, after["QuotaStatus"]
 
     return call_with

@@ -90,7 +90,7 @@ def _nodes_of(*trees: Record) -> list[str]:
 
 
 def _update_hypernode(call: Record) -> Answer:
-    before, after = call["args"]["receiver"], call.get("argsAfter", call["args"])["receiver"]
+    before, after = call["args"]["receiver"], (call.get("argsAfter") or call["args"])["receiver"]
     changed = _hypernode(call["args"]["hn"])
     if any(member.selector.exact_match is None for member in changed.spec.members):
         pytest.skip("the record does not hold the nodes that a pattern may match")

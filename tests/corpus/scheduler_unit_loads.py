@@ -59,14 +59,14 @@ def _estimate_added(call: Record) -> Answer:
     args = call["args"]
     estimates = Estimates(args["receiver"])
     estimates.add(args["taskID"], args["nodeName"], args["cpuMillis"], args["memBytes"])
-    return estimates.all(), _recorded_estimates(call.get("argsAfter", args)["receiver"])
+    return estimates.all(), _recorded_estimates((call.get("argsAfter") or args)["receiver"])
 
 
 def _estimate_removed(call: Record) -> Answer:
     args = call["args"]
     estimates = Estimates(args["receiver"])
     estimates.remove(args["taskID"])
-    return estimates.all(), _recorded_estimates(call.get("argsAfter", args)["receiver"])
+    return estimates.all(), _recorded_estimates((call.get("argsAfter") or args)["receiver"])
 
 
 def _estimate_of(call: Record) -> Answer:

@@ -16,7 +16,7 @@ from volcano.api.meta import ObjectMeta
 from volcano.api.scheduling import Queue as QueueObject
 from volcano.scheduler.cluster import requests
 from volcano.scheduler.cluster.queues import Queue
-from volcano.scheduler.cluster.resources import CPU, MEMORY, Dimensions, FloatVector, less_equal, pad, unit_scale
+from volcano.scheduler.cluster.resources import CPU, MEMORY, Dimensions, FloatVector, less_equal, unit_scale
 from volcano.scheduler.plugins.capacity import accounts, reclaim
 from volcano.scheduler.plugins.capacity.accounts import Account
 from volcano.scheduler.plugins.capacity.plugin import _within_share
@@ -62,12 +62,11 @@ def without_zeros(recorded: Amounts | None) -> Amounts:
 
 def account_with(dimensions: Dimensions, deserved: Amounts | None, allocated: Amounts | None) -> Account:
     queue = Queue(QueueObject(metadata=ObjectMeta(name="q")), dimensions)
-    parts = [raw(part, dimensions) for part in (deserved, allocated)]
-    share, held = (pad(part, dimensions.width) for part in parts)
+    share, held = (raw(part, dimensions) for part in (deserved, allocated))
     queue.deserved = {dimensions.intern(name): round(v) for name, v in (deserved or {}).items() if name != "maxTaskNum"}
     unlimited = np.full(dimensions.width, np.inf)
-    nothing = [np.zeros(dimensions.width) for _ in range(4)]
-    account = Account(queue, unlimited, nothing[0], share, unlimited, held, *nothing[1:])
+    guarantee, request, inqueue, elastic = (np.zeros(dimensions.width) for _ in range(4))
+    account = Account(queue, unlimited, guarantee, share, unlimited, held, request, inqueue, elastic)
     account.chain = [account]
     return account
 
@@ -159,7 +158,7 @@ def _share(call: Record) -> Answer:
         raw(recorded[name], dimensions)
     account = account_with(dimensions, recorded["deserved"], recorded["allocated"])
     account.update_share()
-    want = call.get("argsAfter", call["args"])["attr"]["share"]
+    want = (call.get("argsAfter") or call["args"])["attr"]["share"]
     return account.share, pytest.approx(want)
 
 

@@ -209,7 +209,7 @@ def test_call(call: Record) -> None:
     adapter = ADAPTERS.get(operation)
     if adapter is None:
         pytest.skip(f"{operation}: {NO_COUNTERPART[operation]}")
-    want = call.get("want")
+    want: Any = call.get("want")
     if "argsAfter" in call and "want" not in call:
         want = call["argsAfter"]["ptr"]
     elif call["op"] == "Arguments.GetFloat64":
