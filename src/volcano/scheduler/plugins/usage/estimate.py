@@ -70,10 +70,8 @@ def pod_limits(pod: Pod) -> tuple[int, int]:
             already = own[position] if container.restart_policy == "Always" else 0
             peak[position] = max(peak[position], beside - already + own[position])
     overhead = _amounts(pod.spec.overhead)
-    cpu, memory = (
-        max(sum(part[position] for part in (*running, *sidecars)), peak[position]) + overhead[position]
-        for position in range(2)
-    )
+    totals = [max(sum(part[position] for part in (*running, *sidecars)), peak[position]) for position in range(2)]
+    cpu, memory = (total and total + extra for total, extra in zip(totals, overhead, strict=True))
     return cpu, memory
 
 
