@@ -5,6 +5,7 @@ A plan is accepted only if the claimant is placed, and names no victim that it c
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.resources import fits
 from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework.board import Board
+from volcano.scheduler.framework.heap import Heap
 from volcano.scheduler.framework.reasons import FITS
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
@@ -22,6 +24,15 @@ from volcano.scheduler.framework.victims import in_victim_order
 
 Candidate = Callable[[Task], bool]
 Accepts = Callable[[], bool]
+
+
+def starving_jobs(session: Session) -> dict[str, Heap[Job]]:
+    """By queue, the jobs that are below their minimum and may claim room, the first to be served on top."""
+    claimants: defaultdict[str, list[Job]] = defaultdict(list)
+    for job in session.jobs.values():
+        if job.pending and not job.is_pending and session.job_starving(job) and session.job_valid(job) is None:
+            claimants[job.queue_name].append(job)
+    return {name: Heap(session.job_order, jobs) for name, jobs in claimants.items()}
 
 
 def open_tasks(session: Session, tasks: Sequence[Task]) -> list[Task]:

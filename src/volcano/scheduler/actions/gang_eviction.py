@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from volcano.scheduler.actions.bundles import Bundle, approved, bundles_of, ranked
+from volcano.scheduler.actions.eviction import starving_jobs
 from volcano.scheduler.actions.worksheet import SubSheet, Worksheet, worksheet
 from volcano.scheduler.cluster.hypernodes import ROOT
 from volcano.scheduler.cluster.jobs import Job
@@ -21,7 +22,6 @@ from volcano.scheduler.cluster.resources import FloatVector, fits
 from volcano.scheduler.cluster.tasks import PREEMPTABLE_STATUSES, Status, Task
 from volcano.scheduler.framework.action import Action
 from volcano.scheduler.framework.board import Board
-from volcano.scheduler.framework.heap import Heap
 from volcano.scheduler.framework.placement import Demand, choose
 from volcano.scheduler.framework.plugin import EvictionContext
 from volcano.scheduler.framework.session import Session
@@ -41,11 +41,7 @@ class GangEviction(Action):
     Arguments = Arguments
 
     def execute(self, session: Session) -> None:
-        claimants: defaultdict[str, list[Job]] = defaultdict(list)
-        for job in session.jobs.values():
-            if job.pending and not job.is_pending and session.job_starving(job) and session.job_valid(job) is None:
-                claimants[job.queue_name].append(job)
-        jobs = {name: Heap(session.job_order, members) for name, members in claimants.items()}
+        jobs = starving_jobs(session)
         queues = session.queue_heap(session.queues[name] for name in jobs)
         while queues:
             queue = queues.pop()

@@ -5,17 +5,14 @@ eviction.py finds the victims; who may claim and who must give is for the plugin
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import msgspec
 import numpy as np
 
-from volcano.scheduler.actions.eviction import Search, candidate_nodes, claim_in_turn, may_evict
+from volcano.scheduler.actions.eviction import Search, candidate_nodes, claim_in_turn, may_evict, starving_jobs
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework.action import Action
-from volcano.scheduler.framework.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 
@@ -29,11 +26,7 @@ class Reclaim(Action):
     Arguments = Arguments
 
     def execute(self, session: Session) -> None:
-        claimants: defaultdict[str, list[Job]] = defaultdict(list)
-        for job in session.jobs.values():
-            if job.pending and not job.is_pending and session.job_starving(job) and session.job_valid(job) is None:
-                claimants[job.queue_name].append(job)
-        jobs = {name: Heap(session.job_order, members) for name, members in claimants.items()}
+        jobs = starving_jobs(session)
         queues = session.queue_heap(session.queues[name] for name in jobs)
         while queues:
             queue = queues.pop()
