@@ -1,0 +1,112 @@
+"""What is written with a binding: allocations of resource claims, and the cards that a pod has got."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.scheduler.daemon.bench import Bench, bench, eventually
+from volcano.api import keys
+from volcano.api.core import ResourceClaim
+from volcano.api.resources import DEVICE_CLASSES, NODES, PODGROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
+from volcano.kube.errors import Conflict
+from volcano.scheduler.daemon.claims import settle
+from volcano.scheduler.framework.decisions import DeviceAllocation
+from volcano.testing.builders import gang, pod
+
+GPU_CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: gang}, {name: predicates}, {name: deviceshare, arguments: {deviceshare.GPUSharingEnable: true}}]
+"""
+SLICE: dict[str, Any] = {
+    "metadata": {"name": "n0-gpus"},
+    "spec": {
+        "driver": "gpu.example.com",
+        "pool": {"name": "n0", "generation": 1, "resourceSliceCount": 1},
+        "nodeName": "n0",
+        "devices": [{"name": "gpu0"}],
+    },
+}
+CLAIM: dict[str, Any] = {
+    "metadata": {"name": "one-gpu", "namespace": "default"},
+    "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 1}}]}},
+}
+
+
+async def claim_of(b: Bench) -> ResourceClaim:
+    return await b.client.get(RESOURCE_CLAIMS, "one-gpu", "default")
+
+
+def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound() -> None:
+    async def scenario() -> None:
+        async with bench() as b:
+            await b.client.create(DEVICE_CLASSES.untyped, {"metadata": {"name": "gpu"}, "spec": {}})
+            await b.client.create(RESOURCE_SLICES.untyped, SLICE)
+            await b.client.create(RESOURCE_CLAIMS.untyped, CLAIM)
+            job = gang("train", pods=1, cpu=1)
+            created: dict[str, Any] = {
+                "metadata": {
+                    "name": "train-0",
+                    "namespace": "default",
+                    "annotations": {keys.GROUP_NAME: job.pod_group.metadata.name},
+                },
+                "spec": {
+                    "schedulerName": "volcano",
+                    "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+                    "resourceClaims": [{"name": "gpu", "resourceClaimName": "one-gpu"}],
+                },
+            }
+            await b.client.create(PODGROUPS, job.pod_group)
+            await b.client.create(PODS.untyped, created)
+
+            async def bound() -> bool:
+                return bool((await b.pod("train-0")).spec.node_name)
+
+            await eventually(bound)
+            claim = await claim_of(b)
+            assert claim.status.allocation is not None
+            assert [result.device for result in claim.status.allocation.devices.results] == ["gpu0"]
+            assert [consumer.name for consumer in claim.status.reserved_for] == ["train-0"]
+            assert "resource.kubernetes.io/delete-protection" in claim.metadata.finalizers
+
+    asyncio.run(scenario())
+
+
+def test_a_claim_that_has_lost_its_allocation_is_a_conflict() -> None:
+    async def scenario() -> None:
+        async with bench() as b:
+            await b.client.create(RESOURCE_CLAIMS.untyped, CLAIM)
+            decided = DeviceAllocation("default/one-gpu", "", None, "p", "uid")
+            with pytest.raises(Conflict, match="lost its allocation"):
+                await settle(b.client, [decided], 1.0)
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_learns_its_card_with_its_binding(tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text(GPU_CONF)
+
+    async def scenario() -> None:
+        async with bench(scheduler_conf=str(conf)) as b:
+            found = await b.client.get(NODES, "n0")
+            for amounts in (found.status.capacity, found.status.allocatable):
+                amounts.update({keys.GPU_MEMORY: 1000, keys.GPU_NUMBER: 1})
+            await b.client.update(NODES, found, subresource="status")
+            member = pod("train-0", group="train", cpu=1)
+            resources = member.spec.containers[0].resources
+            resources.limits[keys.GPU_MEMORY] = resources.requests[keys.GPU_MEMORY] = 600
+            await b.submit(gang("train", pods=[member]))
+
+            async def bound() -> bool:
+                return bool((await b.pod("train-0")).spec.node_name)
+
+            await eventually(bound)
+            assert (await b.pod("train-0")).metadata.annotations[keys.GPU_INDEX] == "0"
+            assert "configmaps/kube-system/volcano-vgpu-device-config" in b.scheduler.feed.informers
+
+    asyncio.run(scenario())
