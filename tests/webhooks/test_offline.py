@@ -75,7 +75,6 @@ def test_unknown_fields_are_named_with_a_suggestion(spec: dict[str, Any], field:
     result = one(job(**spec))
 
     assert not result.allowed
-    assert field in result.message or result.message
     [cause] = [cause for cause in result.causes if cause.field == field]
     assert hint in cause.hint
 

@@ -176,6 +176,15 @@ def parse_time(text: str) -> Time:
     return datetime.datetime.fromisoformat(text)
 
 
+def without_nulls(document: Any) -> Any:
+    """A document of JSON without its `key: null`: to Kubernetes null is absent, to a strict decoder a wrong type."""
+    if isinstance(document, dict):
+        return {key: without_nulls(value) for key, value in document.items() if value is not None}
+    if isinstance(document, list):
+        return [without_nulls(item) for item in document]
+    return document
+
+
 def controller_of(metadata: ObjectMeta) -> OwnerReference | None:
     """The owner that manages the object, if any."""
     for owner in metadata.owner_references:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
+from volcano.api.meta import without_nulls
 from volcano.http.tls import Pem, client_context
 from volcano.kube.config import ClusterConfig, ConfigError
 from volcano.kube.credentials import ExecPlugin, FileToken, StaticToken, TokenSource
@@ -142,15 +143,6 @@ def read(path: Path) -> KubeConfig:
         return msgspec.convert(without_nulls(document), KubeConfig)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: not a kubeconfig: {error}") from error
-
-
-def without_nulls(document: Any) -> Any:
-    """The document with `key: null` left out: kubectl writes them for unset fields."""
-    if isinstance(document, dict):
-        return {key: without_nulls(value) for key, value in document.items() if value is not None}
-    if isinstance(document, list):
-        return [without_nulls(item) for item in document]
-    return document
 
 
 def find(files: Sequence[tuple[Path, list[Named] | None]], name: str, place: str, what: str) -> tuple[Path, Named]:

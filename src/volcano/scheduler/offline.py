@@ -14,7 +14,7 @@ import msgspec
 
 from volcano.api.batch import Job as VcJob
 from volcano.api.core import Pod, PodStatus, PriorityClass
-from volcano.api.meta import JsonObject, ObjectMeta, controller_of
+from volcano.api.meta import JsonObject, ObjectMeta, controller_of, without_nulls
 from volcano.api.resources import JOBS, PODGROUPS, PODS, Resource, by_kind
 from volcano.api.scheduling import PodGroup, PodGroupCondition, PodGroupStatus, group_of
 from volcano.scheduler import engine
@@ -135,7 +135,7 @@ class World:
         if resource.type is dict:
             return _Untyped(document)
         try:
-            source = msgspec.convert(_without_nulls(document), resource.type)
+            source = msgspec.convert(without_nulls(document), resource.type)
         except msgspec.ValidationError as problem:
             raise OfflineError(f"{resource.kind} {_name(document)}: {problem}") from problem
         if resource.namespaced and not source.metadata.namespace:
@@ -276,15 +276,6 @@ def _successor(pod: Pod) -> Pod:
     metadata = msgspec.structs.replace(pod.metadata, uid=f"{pod.metadata.uid}-again", deletion_timestamp=None)
     spec = msgspec.structs.replace(pod.spec, node_name="")
     return msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=PodStatus(phase="Pending"))
-
-
-def _without_nulls(value: Any) -> Any:
-    """Null is absent, as the API server has it."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value]
-    return value
 
 
 def _name(document: Mapping[str, Any]) -> str:

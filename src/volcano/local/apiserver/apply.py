@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from volcano.api.meta import without_nulls
 from volcano.local.apiserver import fieldsets
 from volcano.local.apiserver.faults import ApplyConflict, BadRequest
 from volcano.local.apiserver.fieldsets import FieldSet, is_granular
@@ -48,7 +49,7 @@ def apply_patch(
     """
     if applied.get("metadata", {}).get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
-    wanted = _without_nulls({key: value for key, value in applied.items() if key not in ignored})
+    wanted = without_nulls({key: value for key, value in applied.items() if key not in ignored})
     _check_lists(wanted, shape, "")
     version = str(applied.get("apiVersion", ""))
     me = ManagerKey.of(manager, APPLY, version, subresource)
@@ -215,11 +216,3 @@ def _bare(document: JsonObject) -> JsonObject:
     if "managedFields" not in metadata:
         return document
     return {**document, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from volcano.api.meta import without_nulls
 from volcano.webhooks.rules.model import Cause
 
 if TYPE_CHECKING:
@@ -32,16 +33,8 @@ def decoded(document: JsonObject | None, type_: type[T]) -> T:
     except msgspec.ValidationError:
         pass
     try:
-        return msgspec.convert(_without_nulls(document), type_)
+        return msgspec.convert(without_nulls(document), type_)
     except msgspec.ValidationError as error:
         found = _AT.fullmatch(str(error))
         assert found is not None
         raise MalformedObject(Cause(found["path"] or "", f"Invalid value: {found['problem']}")) from error
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value]
-    return value
