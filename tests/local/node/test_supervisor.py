@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -210,6 +211,15 @@ def _sleepers() -> list[str]:
         if words[:2] == [b"sleep", b"1000"]:
             found.append(b" ".join(words).decode())
     return found
+
+
+def test_a_pod_whose_folder_was_removed_ends(supervised: Supervised) -> None:
+    supervisor = supervised.start(pod_plan(container_plan("sh", "-c", "sleep 60 & wait")))
+    pid = supervised.running()
+    shutil.rmtree(supervised.root / "pods")
+    os.kill(supervisor, signal.SIGTERM)  # instead of waiting until it looks
+    wait_for(lambda: gone(supervisor))
+    assert gone(pid)
 
 
 def test_a_killed_supervisor_takes_its_containers_along_and_its_successor_reports_them_lost(

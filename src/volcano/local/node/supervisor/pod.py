@@ -32,6 +32,8 @@ from volcano.local.node.supervisor.logs import Outputs
 from volcano.local.node.supervisor.probes import Probes, Verdict
 
 RETRY_SECONDS = 1.0
+FOLDER_SECONDS = 30.0
+"""How often an idle pod looks whether its folder is there: without it nobody can stop or see the pod."""
 LOST_CODE = 137
 
 
@@ -69,8 +71,8 @@ class PodSupervisor:
             signal.signal(number, lambda *_: None)
 
     def run(self) -> None:
-        """Reap, obey, decide, start, wait; until the pod is finished and the disk says so."""
-        while True:
+        """Reap, obey, decide, start, wait; until the pod is finished and the disk says so, or its folder is gone."""
+        while os.path.exists(self._folder):
             self._reap()
             self._obey()
             self._probe()
@@ -87,6 +89,7 @@ class PodSupervisor:
             if self._report["finished"] and self._is_saved and self._is_announced:
                 return
             self._wait()
+        self._end_stragglers()
 
     def _recover(self, earlier: PodReport | None) -> PodReport:
         """Take over from a supervisor that was killed: what it ran is ended and counts as failed."""
@@ -107,6 +110,8 @@ class PodSupervisor:
             return
         self._is_saved = False
         while not self._save():
+            if not os.path.exists(self._folder):
+                return
             time.sleep(RETRY_SECONDS)
         for container, process in forked:
             run = self._report["containers"][container["name"]]["restarts"]
@@ -292,15 +297,15 @@ class PodSupervisor:
             else:
                 self._outputs.pump(fd)
 
-    def _timeout_milliseconds(self) -> int | None:
+    def _timeout_milliseconds(self) -> int:
         now = time.time()
-        due = [self._kill_at, lifecycle.next_retry(self._report, now), *self._late.values()]
+        due = [now + FOLDER_SECONDS, self._kill_at, lifecycle.next_retry(self._report, now), *self._late.values()]
         if not self._report["stopping"]:
             due += [self._plan["deadline_at"], self._probes.next_at()]
         if not (self._is_saved and self._is_announced):
             due.append(now + RETRY_SECONDS)
         times = [at for at in due if at is not None]
-        return max(1, int((min(times) - now) * 1000) + 1) if times else None
+        return max(1, int((min(times) - now) * 1000) + 1)
 
 
 def end_leftovers(leader: int, birth: str) -> None:
