@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from tests.local.apiserver.api import api
+from tests.local.apiserver.api import Api, api
 from volcano.local.apiserver.app import ApiServer
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -38,6 +39,13 @@ def definition(**spec: Any) -> dict[str, Any]:
     }
 
 
+async def conditions(call: Api, plural: str) -> dict[str, str]:
+    """What the server has made of a definition, once it has."""
+    await call.server.store.settled()
+    found = await call.get(f"{CRDS}/{plural}.example.com")
+    return {item["type"]: item["status"] for item in found["status.conditions"]}
+
+
 async def test_a_definition_serves_its_kind_from_then_on() -> None:
     async with api() as call:
         assert (await call.get(FOOS)).status == 404
@@ -46,8 +54,12 @@ async def test_a_definition_serves_its_kind_from_then_on() -> None:
         bad = await call.patch(f"{FOOS}/a", {"spec": {"replicas": 0}})
         scaled = await call.patch(f"{FOOS}/a/scale", {"spec": {"replicas": 8}})
 
-        conditions = {item["type"]: item["status"] for item in made["status"]["conditions"]}
-        assert conditions == {"NamesAccepted": "True", "Established": "True"}
+        assert made["status"] == {
+            "conditions": None,
+            "acceptedNames": {"plural": "", "kind": ""},
+            "storedVersions": ["v1"],
+        }
+        assert await conditions(call, "foos") == {"NamesAccepted": "True", "Established": "True"}
         assert made["spec"]["names"]["listKind"] == "FooList"
         assert foo["spec"] == {"replicas": 3}
         assert (bad.status, "should be greater than or equal to 1" in bad.message) == (422, True)
@@ -58,18 +70,68 @@ async def test_deleting_a_definition_deletes_its_objects() -> None:
     async with api() as call:
         await call.made(CRDS, definition())
         await call.made(FOOS, {"metadata": {"name": "a"}})
-        await call.delete(f"{CRDS}/foos.example.com")
-        assert (await call.get(FOOS)).status == 404
+        answer = await call.delete(f"{CRDS}/foos.example.com")
+        assert answer["metadata.finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+        assert await until_gone(call, FOOS)
         await call.made(CRDS, definition())
         assert (await call.get(FOOS)).names == []
+
+
+async def test_a_definition_waits_for_objects_that_finalizers_hold() -> None:
+    async with api() as call:
+        await call.made(CRDS, definition())
+        await call.made(FOOS, {"metadata": {"name": "held", "finalizers": ["example.com/f"]}})
+        await call.delete(f"{CRDS}/foos.example.com")
+        assert (await conditions(call, "foos"))["Terminating"] == "True"
+        assert (await call.get(f"{FOOS}/held"))["metadata.deletionTimestamp"]
+
+        await call.patch(f"{FOOS}/held", {"metadata": {"finalizers": None}})
+        assert await until_gone(call, FOOS)
+
+
+async def test_names_belong_to_whoever_came_first() -> None:
+    async with api() as call:
+        await call.made(CRDS, definition(names={"plural": "foos", "kind": "Foo", "shortNames": ["f"]}))
+        late = definition(names={"plural": "fans", "kind": "Fan", "shortNames": ["f"]})
+        await call.made(CRDS, late | {"metadata": {"name": "fans.example.com"}})
+        assert await conditions(call, "fans") == {"NamesAccepted": "False", "Established": "False"}
+
+        await call.delete(f"{CRDS}/foos.example.com")
+        assert await until_gone(call, FOOS)
+        assert await conditions(call, "fans") == {"NamesAccepted": "True", "Established": "True"}
+
+
+async def test_versions_show_the_same_objects_under_their_names() -> None:
+    async with api() as call:
+        wanted = definition()
+        first = wanted["spec"]["versions"][0]
+        wanted["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
+        await call.made(CRDS, wanted)
+        await call.made(FOOS, {"metadata": {"name": "a"}})
+        other = FOOS.replace("v1", "v2")
+        changed = await call.patch(f"{other}/a", {"spec": {"replicas": 7}})
+        watch = await call.watch(other, resourceVersion="0")
+
+        assert changed["apiVersion"] == "example.com/v2"
+        assert (await call.get(other)).json["items"][0]["apiVersion"] == "example.com/v2"
+        assert (await watch.next())[1]["apiVersion"] == "example.com/v2"
+        kept = await call.get(f"{FOOS}/a")
+        assert (kept["apiVersion"], kept["spec.replicas"]) == ("example.com/v1", 7)
+
+
+async def until_gone(call: Api, path: str) -> bool:
+    """Whether the path is served no more, soon."""
+    for _ in range(100):
+        if (await call.get(path)).status == 404:
+            return True
+        await asyncio.sleep(0.01)
+    return False
 
 
 async def test_definitions_outlive_the_server(tmp_path: Any) -> None:
     path = str(tmp_path / "state.db")
     for run in range(2):
         server = ApiServer.open(path)
-        from tests.local.apiserver.api import Api
-
         call = Api(server)
         if run == 0:
             await call.made(CRDS, definition())

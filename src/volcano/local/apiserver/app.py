@@ -69,7 +69,7 @@ class ApiServer:
         self._authenticator = authenticator or Authenticator({}, tokens)
         self._authorizer = Authorizer(store)
         self._hosts = hosts
-        self._definitions = Definitions(store, self.registry)
+        self._definitions = Definitions(store, self.registry, WallClock())
         self._expiry = Expiry(store)
         self._aggregation = Aggregation(store)
         self._quotas = Quotas(store)

@@ -1,6 +1,6 @@
 """CustomResourceDefinitions: kinds that users add, and the descriptions of Volcano's own.
 
-A definition's objects are served from the moment it is durable until it is deleted; then its objects go too.
+A definition's objects are served from the moment it is durable until it is gone; before that, its objects go.
 Volcano's kinds are built in; their definitions are written down when somebody first looks for them.
 """
 
@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from volcano.api import builtin_schemas, crds, schema
 from volcano.api.resources import ALL_VOLCANO, CUSTOM_RESOURCE_DEFINITIONS
+from volcano.local.apiserver import definition_names
+from volcano.local.apiserver.clock import WallClock
+from volcano.local.apiserver.ownership import keep_account, key_of
 from volcano.local.apiserver.registry import custom_resources
+from volcano.local.apiserver.shapes import shape_of
 from volcano.local.apiserver.status import cause, forbidden, required
 from volcano.local.apiserver.strategies import Strategy
 
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.faults import Cause
     from volcano.local.apiserver.registry import Registry
     from volcano.local.apiserver.store import Store
-    from volcano.local.apiserver.writes import Writes
+    from volcano.local.apiserver.writes import Clock, Writes
 
 JsonObject = dict[str, Any]
 
@@ -38,15 +42,16 @@ _VERSION = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 class Definitions:
     """Keeps the registry equal to the stored definitions. Listens to their collection; is a step of admission."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         self._store = store
         self._registry = registry
+        self._clock = clock
         self._own_written = False
 
     def start(self) -> None:
         """Serve what was defined before, and follow changes."""
-        for entry in self._store.scan(COLLECTION):
-            self._serve(entry.document())
+        for entry in list(self._store.scan(COLLECTION)):
+            self._follow(entry.document())
         self._store.collection(COLLECTION).listeners.append(self)
 
     def offer(self, events: list[Event]) -> None:
@@ -55,8 +60,9 @@ class Definitions:
             self._withdraw(definition)
             if event.kind == "DELETED":
                 self._remove_objects(event.entry.key)
+                self._judge_others(definition)
             else:
-                self._serve(definition)
+                self._follow(definition)
 
     def end(self) -> None:
         return None
@@ -72,7 +78,7 @@ class Definitions:
             wanted = crds.crd(own, definitions)
             entry = self._store.latest(COLLECTION, own.group_resource)
             if entry is None:
-                writes.seed(resource, wanted)
+                self._judge(writes.seed(resource, wanted).document())
             elif entry.document()["spec"]["versions"] != wanted["spec"]["versions"]:
                 updated = entry.document()
                 updated["spec"] = wanted["spec"]
@@ -88,6 +94,42 @@ class Definitions:
         if call.resource.qualified == COLLECTION and attributes.operation == "DELETE" and call.name in _OWN:
             raise forbidden(call.resource, call.name, "this kind is built into the server and cannot be deleted")
 
+    def _follow(self, definition: JsonObject) -> None:
+        """Serve a definition's kind, or, when it is being deleted, remove its objects and let it go."""
+        self._serve(definition)
+        if definition["metadata"].get("deletionTimestamp"):
+            _Cleanup(self._store, definition["metadata"]["name"], self._clock).start()
+        else:
+            self._judge(definition)
+
+    def _judge(self, definition: JsonObject) -> None:
+        """Write down which of the names are accepted, unless it is written already."""
+        name = definition["metadata"]["name"]
+        entry = self._store.latest(COLLECTION, name)
+        if entry is None:
+            return
+        current, now = entry.document(), self._clock.timestamp()
+        status = definition_names.status_of(current, self._others(current), now)
+        if status == current.get("status"):
+            return
+        resource = self._registry.get(CUSTOM_RESOURCE_DEFINITIONS)
+        judged = current | {"status": status, "metadata": dict(current["metadata"])}
+        me = key_of("kube-apiserver", resource.api_version, "status")
+        keep_account(current, judged, me, shape_of(resource), now, ("spec",))
+        self._store.put(COLLECTION, name, judged)
+
+    def _judge_others(self, gone: JsonObject) -> None:
+        """Names that have become free may be wanted by another definition."""
+        for other in list(self._others(gone)):
+            self._judge(other)
+
+    def _others(self, definition: JsonObject) -> Iterator[JsonObject]:
+        for entry in list(self._store.collection(COLLECTION).entries.values()):
+            if entry.key.endswith(f".{definition['spec']['group']}") and entry.key != definition["metadata"]["name"]:
+                other = entry.document()
+                if other["spec"]["group"] == definition["spec"]["group"]:
+                    yield other
+
     def _serve(self, definition: JsonObject) -> None:
         if definition["metadata"]["name"] in _OWN:
             return
@@ -99,15 +141,65 @@ class Definitions:
             self._registry.remove(definition["spec"]["group"], definition["spec"]["names"]["plural"])
 
     def _remove_objects(self, collection: str) -> None:
+        """What a definition that went without waiting leaves behind."""
         if collection in _OWN:
             return
         for key in list(self._store.collection(collection).entries):
             self._store.delete(collection, key)
-        log.info("removed all objects of %s with its definition", collection)
+
+
+class _Cleanup:
+    """Deletes the objects of a definition, waits for those that finalizers hold, then takes its finalizer away."""
+
+    def __init__(self, store: Store, name: str, clock: Clock) -> None:
+        self._store = store
+        self._name = name
+        self._clock = clock
+        self._objects = store.collection(name)
+
+    def start(self) -> None:
+        if any(isinstance(listener, _Cleanup) for listener in self._objects.listeners):
+            return
+        for key, entry in list(self._objects.entries.items()):
+            document = entry.document()
+            meta = document["metadata"]
+            if not meta.get("finalizers"):
+                self._store.delete(self._name, key)
+            elif not meta.get("deletionTimestamp"):
+                meta |= {"deletionTimestamp": self._clock.timestamp(), "deletionGracePeriodSeconds": 0}
+                self._store.put(self._name, key, document)
+        if self._objects.entries:
+            self._objects.listeners.append(self)
+        else:
+            self._finish()
+
+    def offer(self, events: list[Event]) -> None:
+        if not self._objects.entries:
+            self._objects.listeners.remove(self)
+            self._finish()
+
+    def end(self) -> None:
+        return None
+
+    def _finish(self) -> None:
+        entry = self._store.latest(COLLECTION, self._name)
+        if entry is None:
+            return
+        definition = entry.document()
+        meta = definition["metadata"]
+        meta["finalizers"] = [item for item in meta.get("finalizers") or () if item != definition_names.CLEANUP]
+        if meta["finalizers"]:
+            self._store.put(COLLECTION, self._name, definition)
+        else:
+            self._store.delete(COLLECTION, self._name)
+        log.info("removed all objects of %s with its definition", self._name)
 
 
 class DefinitionStrategy(Strategy):
-    """What a CustomResourceDefinition must be like, and the status it gets."""
+    """What a CustomResourceDefinition must be like, and the status it begins with."""
+
+    tells_grace = False
+    counts_deletion = False
 
     def default(self, document: JsonObject) -> None:
         spec = document.setdefault("spec", {})
@@ -119,15 +211,24 @@ class DefinitionStrategy(Strategy):
 
     def prepare_create(self, document: JsonObject) -> None:
         super().prepare_create(document)
-        document["status"] = _status(document, [])
+        document["status"] = {
+            "acceptedNames": dict(definition_names.NOTHING_ACCEPTED),
+            "conditions": None,
+            "storedVersions": _stored_versions(document, []),
+        }
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         super().prepare_update(new, old)
-        before = (old.get("status") or {}).get("storedVersions") or []
-        conditions = (old.get("status") or {}).get("conditions")
-        new["status"] = _status(new, before)
-        if conditions:
-            new["status"]["conditions"] = conditions
+        status = new.setdefault("status", {})
+        new["status"] = status | {"storedVersions": _stored_versions(new, status.get("storedVersions") or [])}
+
+    def holds(self, document: JsonObject) -> bool:
+        """Definitions always end in two steps: first their objects."""
+        return not document["metadata"].get("deletionTimestamp") or super().holds(document)
+
+    def mark_deleted(self, document: JsonObject) -> None:
+        if not document["metadata"].get("deletionTimestamp"):
+            definition_names.terminating(document, WallClock().timestamp())
 
     def validate(self, document: JsonObject) -> list[Cause]:
         return super().validate(document) + list(_causes(document))
@@ -136,22 +237,9 @@ class DefinitionStrategy(Strategy):
         return super().validate_update(new, old) + list(_causes(new))
 
 
-def _status(document: JsonObject, stored: list[str]) -> JsonObject:
-    spec = document.get("spec") or {}
-    since = document["metadata"].get("creationTimestamp")
-    storage = [version.get("name", "") for version in spec.get("versions") or () if version.get("storage")]
-    return {
-        "acceptedNames": spec.get("names") or {},
-        "conditions": [
-            _condition("NamesAccepted", "NoConflicts", "no conflicts found", since),
-            _condition("Established", "InitialNamesAccepted", "the initial names have been accepted", since),
-        ],
-        "storedVersions": stored + [name for name in storage if name not in stored],
-    }
-
-
-def _condition(kind: str, reason: str, message: str, since: str | None) -> JsonObject:
-    return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since}
+def _stored_versions(document: JsonObject, before: list[str]) -> list[str]:
+    versions = (document.get("spec") or {}).get("versions") or ()
+    return before + [item["name"] for item in versions if item.get("storage") and item.get("name") not in before]
 
 
 def _causes(document: JsonObject) -> Iterator[Cause]:

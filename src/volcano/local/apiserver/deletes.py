@@ -182,7 +182,7 @@ class Deletes:
         if deleting and grace >= left:
             return document
         strategy.mark_deleted(document)
-        if not deleting and "generation" in meta:
+        if not deleting and "generation" in meta and strategy.counts_deletion:
             meta["generation"] += 1
         meta["deletionTimestamp"] = self._writes.clock.timestamp(grace)
         if strategy.tells_grace:

@@ -92,6 +92,29 @@ class EventEncoding(JsonEncoding):
         return _encode({"type": kind, "object": from_core(entry.document())}) + b"\n"
 
 
+class VersionEncoding(JsonEncoding):
+    """Objects of a user's kind that are kept in another version: the same fields, called by this one."""
+
+    def __init__(self, resource: ResourceInfo) -> None:
+        super().__init__(resource)
+        self.key: Hashable = ("version", resource.api_version)
+
+    def single(self, document: bytes) -> bytes:
+        return _encode(self._shown(document))
+
+    def listing(self, entries: Sequence[Entry], metadata: JsonObject) -> bytes:
+        kind, api_version = self._resource.list_kind, self._resource.api_version
+        items = [self._shown(entry.body) for entry in entries]
+        return _encode({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items})
+
+    def line(self, kind: str, entry: Entry) -> bytes:
+        return _encode({"type": kind, "object": self._shown(entry.body)}) + b"\n"
+
+    def _shown(self, body: bytes) -> JsonObject:
+        document: JsonObject = msgspec.json.decode(body)
+        return document | {"apiVersion": self._resource.api_version}
+
+
 class MetadataEncoding:
     """`PartialObjectMetadata`: identity, labels and annotations without the rest."""
 
@@ -172,7 +195,9 @@ def choose(resource: ResourceInfo, request: Request) -> Encoding:
             return TableEncoding(resource, version, request.param("includeObject") or "Metadata")
         if kind == "metadata":
             return MetadataEncoding(version)
-        return EventEncoding(resource) if resource.group == "events.k8s.io" else JsonEncoding(resource)
+        if resource.group == "events.k8s.io":
+            return EventEncoding(resource)
+        return VersionEncoding(resource) if resource.several_versions else JsonEncoding(resource)
     raise StatusError(
         406,
         "NotAcceptable",

@@ -63,6 +63,9 @@ class ResourceInfo:
         self.generation = self.custom or self.qualified in _COUNTS_GENERATIONS
         self.definition = definition or {}
         """For kinds defined by users: the version's entry in their CustomResourceDefinition."""
+        self.stored_as = self.api_version
+        """The version in which objects are kept; others show the same fields under their own name."""
+        self.several_versions = False
 
     @property
     def stored(self) -> bool:
@@ -126,7 +129,8 @@ def custom_resources(definition: JsonObject) -> list[ResourceInfo]:
     """The resources that a CustomResourceDefinition serves, one per version."""
     spec = definition["spec"]
     names = spec["names"]
-    return [
+    kept = next((version["name"] for version in spec["versions"] if version.get("storage")), None)
+    served = [
         ResourceInfo(
             Resource(
                 group=spec["group"],
@@ -147,6 +151,10 @@ def custom_resources(definition: JsonObject) -> list[ResourceInfo]:
         for version in spec["versions"]
         if version.get("served", True)
     ]
+    for resource in served:
+        resource.stored_as = f"{spec['group']}/{kept}" if kept else resource.api_version
+        resource.several_versions = len(spec["versions"]) > 1
+    return served
 
 
 def _subresources(version: JsonObject) -> tuple[Subresource, ...]:

@@ -25,6 +25,8 @@ class Strategy:
     """Deleted objects may stay for a while to end in order."""
     tells_grace = True
     """Objects that wait for their end say how long they were given."""
+    counts_deletion = True
+    """Being marked for deletion is a new generation."""
 
     def __init__(self, resource: ResourceInfo) -> None:
         self.resource = resource
@@ -255,6 +257,16 @@ class NewEventStrategy(Strategy):
         return events.from_core(document)
 
 
+class VersionedStrategy(Strategy):
+    """Kinds of users with several versions: kept in one of them, shown in the one that was asked for."""
+
+    def inward(self, document: JsonObject) -> JsonObject:
+        return document | {"apiVersion": self.resource.stored_as}
+
+    def outward(self, document: JsonObject) -> JsonObject:
+        return document | {"apiVersion": self.resource.api_version}
+
+
 _SPECIAL: dict[str, type[Strategy]] = {
     "namespaces": NamespaceStrategy,
     "configmaps": ConfigStrategy,
@@ -275,6 +287,8 @@ def strategy_of(resource: ResourceInfo) -> Strategy:
         from volcano.local.apiserver.definitions import DefinitionStrategy
 
         return DefinitionStrategy(resource)
+    if resource.several_versions:
+        return VersionedStrategy(resource)
     from volcano.local.apiserver.rbac.strategies import rbac_strategy
     from volcano.local.apiserver.small_kinds import small_strategy
     from volcano.local.apiserver.workloads import workload_strategy
