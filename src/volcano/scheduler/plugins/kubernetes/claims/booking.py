@@ -38,7 +38,8 @@ class Decided:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.selectors = selectors.installed()
+        self._selectors = selectors.installed()
+        self._market: tuple[tuple[int, int], Pools, selectors.Selectors] | None = None
         self.by_claim: dict[str, Promise] = {}
 
     def refresh(self) -> None:
@@ -48,6 +49,16 @@ class Decided:
             visible = claim is None or claim.status.allocation is not None
             if visible or not any(self._waits(uid) for uid in promise.tasks):
                 del self.by_claim[key]
+
+    @property
+    def market(self) -> tuple[Pools, selectors.Selectors]:
+        """What drivers offer, and which of it expressions select; made anew when slices or nodes change."""
+        cluster = self._cluster
+        version = (cluster.object_versions[SLICES], cluster.nodes.object_changes.cursor)
+        if self._market is None or self._market[0] != version:
+            pools = Pools(cluster.nodes, cluster.objects[SLICES].values())
+            self._market = version, pools, selectors.Remembered(self._selectors)
+        return self._market[1:]
 
     def _waits(self, uid: str) -> bool:
         task = self._cluster.tasks.get(uid)
@@ -64,7 +75,6 @@ class DeviceBooking:
         self._promises = {key: Promise(p.allocation, set(p.tasks)) for key, p in self._decided.by_claim.items()}
         self._version = 0
         self._seen: dict[int, int] = {}
-        self._pools: Pools | None = None
         self._market: tuple[int, Market] | None = None
 
     def problem(self, task: Task) -> str:
@@ -142,9 +152,7 @@ class DeviceBooking:
 
     @property
     def pools(self) -> Pools:
-        if self._pools is None:
-            self._pools = Pools(self._cluster.nodes, self._cluster.objects[SLICES].values())
-        return self._pools
+        return self._decided.market[0]
 
     def _search(self, pending: Sequence[ResourceClaim], row: int) -> list[ClaimAllocation] | None:
         if not pending:
@@ -171,7 +179,7 @@ class DeviceBooking:
                 for counter, amount in offered.uses() if offered is not None else ():
                     _spend(left, counter, amount)
             classes = self._cluster.objects[CLASSES]
-            self._market = self._version, Market(classes, self._decided.selectors, taken, left)
+            self._market = self._version, Market(classes, self._decided.market[1], taken, left)
         return self._market[1]
 
     def _taken(self) -> Iterator[DeviceId]:

@@ -46,6 +46,21 @@ def installed() -> Selectors:
     return CelSelectors(cel, [optional.ExtOptional(), strings.ExtStrings()])
 
 
+class Remembered:
+    """Asks about each device once. Devices must live as long as this: they are told apart by identity."""
+
+    def __init__(self, selectors: Selectors) -> None:
+        self._selectors = selectors
+        self._answers: dict[tuple[str, int], bool] = {}
+
+    def matches(self, expression: str, driver: str, device: Device) -> bool:
+        key = (expression, id(device))
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self._selectors.matches(expression, driver, device)
+        return answer
+
+
 class CelSelectors:
     def __init__(self, cel: Any, extensions: list[Any]) -> None:
         kind = cel.Type
