@@ -189,7 +189,7 @@ class Walk:
         self._remember(key if method != "POST" else f"{path}/{name}", reply.status, reply.body)
 
     def _remember(self, key: str, status: int, body: Any) -> None:
-        if status < 300 and isinstance(body, dict) and "metadata" in body:
+        if status < 300 and isinstance(body, dict) and "resourceVersion" in body.get("metadata", {}):
             self._seen[key] = body
 
 

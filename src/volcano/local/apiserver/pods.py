@@ -98,8 +98,9 @@ def update_causes(new: JsonObject, old: JsonObject) -> list[Cause]:
         if _names(new, section) != _names(old, section):
             return [_forbidden(f"spec.{section}", "pod updates may not add or remove containers")]
     causes = _deadline_causes(new, old) + _toleration_causes(new, old) + _gate_causes(new, old)
-    if not causes and _frozen(new) != _frozen(old):
-        return [cause("spec", _MAY_NOT_CHANGE, "FieldValueForbidden")]
+    no_deadline = old.get("activeDeadlineSeconds") is not None and new.get("activeDeadlineSeconds") is None
+    if no_deadline or _frozen(new) != _frozen(old):
+        causes.append(cause("spec", _MAY_NOT_CHANGE, "FieldValueForbidden"))
     return causes
 
 
