@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from volcano.api import keys
 from volcano.cli.text import columns, padded_row
 
 Document = dict[str, Any]
@@ -38,7 +39,7 @@ def _row(document: Document) -> list[object]:
         metadata.get("name", ""),
         (metadata.get("creationTimestamp") or "0001-01-01")[:10],
         (status.get("state") or {}).get("phase", ""),
-        (metadata.get("labels") or {}).get("volcano.sh/job-type", "Batch"),
+        (metadata.get("labels") or {}).get(keys.JOB_TYPE, "Batch"),
         sum(task.get("replicas", 0) for task in spec.get("tasks") or ()),
         status.get("minAvailable", 0),
         *(status.get(key, 0) for key in ("pending", "running", "succeeded", "failed", "unknown", "retryCount")),

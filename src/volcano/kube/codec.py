@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from volcano.api import keys
 from volcano.api.meta import ListMeta, ObjectMeta, PartialObject, Status
 from volcano.api.resource import Resource
 from volcano.http.message import Response
@@ -20,7 +21,6 @@ from volcano.kube.errors import ApiError, error_from_status
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 @dataclass(slots=True)
@@ -132,7 +132,7 @@ class Codec(Generic[T]):
 def _bookmark(obj: Any) -> WatchEvent[Any]:
     """Of a bookmark only the head counts; servers fill the rest with empty fields, some of them of no valid type."""
     metadata = head_of(obj)
-    ends = metadata.annotations.get(INITIAL_EVENTS_END) == "true"
+    ends = metadata.annotations.get(keys.INITIAL_EVENTS_END) == "true"
     return WatchEvent("BOOKMARK", obj, metadata.resource_version, ends)
 
 

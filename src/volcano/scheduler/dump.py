@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.api import resources as api
+from volcano.api import keys, resources as api
 from volcano.api.meta import JsonObject
 from volcano.api.resource import Resource
 from volcano.scheduler.cluster.cluster import Cluster
@@ -21,7 +21,6 @@ from volcano.scheduler.cluster.tasks import Status, Task
 
 RECORD_NAME: Final = "volcano-scheduler-dump"
 _LEFT_OUT_OF_CONTAINERS: Final = ("env", "envFrom", "command", "args")
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,8 @@ def stripped(manifest: JsonObject) -> JsonObject:
     """A manifest without what no decision depends on and nobody else should read."""
     metadata = {name: value for name, value in (manifest.get("metadata") or {}).items() if name != "managedFields"}
     annotations = metadata.get("annotations")
-    if annotations and _LAST_APPLIED in annotations:
-        metadata["annotations"] = {name: text for name, text in annotations.items() if name != _LAST_APPLIED}
+    if annotations and keys.LAST_APPLIED in annotations:
+        metadata["annotations"] = {name: text for name, text in annotations.items() if name != keys.LAST_APPLIED}
     spec = manifest.get("spec")
     if manifest.get("kind") != "Pod" or not isinstance(spec, dict):
         return {**manifest, "metadata": metadata}

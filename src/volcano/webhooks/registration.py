@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from volcano.api import keys
 from volcano.api.admission import (
     MatchCondition,
     MutatingWebhookConfiguration,
@@ -177,7 +178,7 @@ def _spare_other_pods(webhook: Webhook, rule: Rule, endpoint: Endpoint, schedule
     """Pods that are none of our business must start while we are down: they are not even asked about."""
     own = [namespace for namespace in (endpoint.namespace, "kube-system") if namespace]
     webhook.namespace_selector = LabelSelector(
-        match_expressions=[LabelSelectorRequirement(key="kubernetes.io/metadata.name", operator="NotIn", values=own)]
+        match_expressions=[LabelSelectorRequirement(key=keys.NAMESPACE_NAME, operator="NotIn", values=own)]
     )
     if is_mutating(rule):
         webhook.failure_policy = "Ignore"

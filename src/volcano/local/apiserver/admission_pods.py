@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from volcano.api import keys
 from volcano.local.apiserver import status
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ JsonObject = dict[str, Any]
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 _UNREACHABLE_SECONDS = 300
-_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TAINTS = (keys.TAINT_NOT_READY, keys.TAINT_UNREACHABLE)
 
 
 class PodDefaults:

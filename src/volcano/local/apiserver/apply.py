@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from volcano.api import keys
 from volcano.api.meta import without_nulls
 from volcano.local.apiserver import fieldsets
 from volcano.local.apiserver.faults import ApplyConflict, BadRequest
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["apply_patch"]
 
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _KUBECTL = "kubectl"
 _BEFORE_FIRST_APPLY = "before-first-apply"
 
@@ -192,7 +192,7 @@ def _beyond_last_applied(
 
 
 def _last_applied(live: JsonObject) -> JsonObject | None:
-    text = (live.get("metadata", {}).get("annotations") or {}).get(_LAST_APPLIED)
+    text = (live.get("metadata", {}).get("annotations") or {}).get(keys.LAST_APPLIED)
     if not isinstance(text, str):
         return None
     try:
@@ -206,7 +206,7 @@ def _renew_last_applied(merged: JsonObject, wanted: JsonObject, me: ManagerKey) 
     if me.manager != _KUBECTL or _last_applied(merged) is None:
         return
     annotations = dict(merged["metadata"]["annotations"])
-    annotations[_LAST_APPLIED] = msgspec.json.encode(wanted).decode() + "\n"
+    annotations[keys.LAST_APPLIED] = msgspec.json.encode(wanted).decode() + "\n"
     merged["metadata"] = {**merged["metadata"], "annotations": annotations}
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from volcano.api import keys
 from volcano.local.apiserver import workload_rules as rules
 from volcano.local.apiserver.pod_defaults import default_pod_spec
 from volcano.local.apiserver.services import ServiceStrategy
@@ -63,7 +64,7 @@ class JobStrategy(WorkloadStrategy):
             labels[f"{prefix}controller-uid"] = meta["uid"]
             labels[f"{prefix}job-name"] = meta["name"]
         wanted = (spec.get("selector") or {}).get("matchLabels") or {}
-        spec["selector"] = {"matchLabels": {**wanted, "batch.kubernetes.io/controller-uid": meta["uid"]}}
+        spec["selector"] = {"matchLabels": {**wanted, keys.BATCH_CONTROLLER_UID: meta["uid"]}}
         if not meta.get("labels"):
             meta["labels"] = dict(labels)
 
@@ -71,7 +72,7 @@ class JobStrategy(WorkloadStrategy):
         spec = document.get("spec") or {}
         causes = Strategy.validate(self, document) + rules.job_causes(spec)
         chosen = (spec.get("selector") or {}).get("matchLabels") or {}
-        if not spec.get("manualSelector") and set(chosen) - {"batch.kubernetes.io/controller-uid", "controller-uid"}:
+        if not spec.get("manualSelector") and set(chosen) - {keys.BATCH_CONTROLLER_UID, "controller-uid"}:
             shown = msgspec.json.encode(spec["selector"]).decode()
             causes.append(cause("spec.selector", f"Invalid value: {shown}: `selector` not auto-generated"))
         return causes

@@ -14,12 +14,12 @@ from volcano.local.builtin.podmaking import pod_from_template
 from volcano.local.builtin.views import PodView
 
 _TOLERATED = (
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
+    (keys.TAINT_NOT_READY, "NoExecute"),
+    (keys.TAINT_UNREACHABLE, "NoExecute"),
     ("node.kubernetes.io/disk-pressure", "NoSchedule"),
     ("node.kubernetes.io/memory-pressure", "NoSchedule"),
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+    (keys.TAINT_UNSCHEDULABLE, "NoSchedule"),
 )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from volcano.api import quantity
+from volcano.api import keys, quantity
 from volcano.http.lifetime import LOG_FORMAT, keep_collector_settled, stop_on_signals, until_stopped
 from volcano.http.message import Request
 from volcano.http.server import serve
@@ -77,7 +77,7 @@ async def _run_processes(client: Client, options: Options, registered: asyncio.E
             capacity=capacity,
             address=ADDRESS,
             port=server.port,
-            labels={"kubernetes.io/arch": machine.architecture(), **options.labels},
+            labels={keys.ARCH: machine.architecture(), **options.labels},
             info=machine.node_info(),
         )
         async with asyncio.TaskGroup() as tasks:

@@ -12,13 +12,14 @@ from typing import Final
 
 import msgspec
 
+from volcano.api import keys
 from volcano.api.core.dra import ClaimConsumer
 from volcano.api.meta import JsonObject
 from volcano.api.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, RESOURCE_CLAIMS
 from volcano.kube.client import Client
 from volcano.kube.errors import Conflict, NotFound
 from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation
-from volcano.scheduler.plugins.kubernetes.volumes.claims import SELECTED_NODE, is_bound
+from volcano.scheduler.plugins.kubernetes.volumes.claims import is_bound
 
 DEVICE_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
@@ -45,7 +46,7 @@ async def _announce(client: Client, binding: ClaimBinding) -> None:
     if is_bound(claim):
         return
     if not binding.volume:
-        patch = {"metadata": {"annotations": {SELECTED_NODE: binding.node}}}
+        patch = {"metadata": {"annotations": {keys.SELECTED_NODE: binding.node}}}
         await client.patch(PERSISTENT_VOLUME_CLAIMS, name, patch, namespace)
         return
     reference = {

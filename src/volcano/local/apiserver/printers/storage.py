@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from volcano.api import keys
 from volcano.local.apiserver.printers.columns import UNSET, age_of, name_of, printer
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ _MODES = {
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -66,7 +66,7 @@ def _storage_class(item: JsonObject, spec: JsonObject) -> str:
 
 
 def _class(item: JsonObject, now: datetime) -> list[Any]:
-    default = (item.get("metadata", {}).get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
+    default = (item.get("metadata", {}).get("annotations") or {}).get(keys.DEFAULT_STORAGE_CLASS) == "true"
     return [
         f"{name_of(item)} (default)" if default else name_of(item),
         item.get("provisioner", ""),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api import keys
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.selectors import selects
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from volcano.api.core import PodAffinityTerm
     from volcano.api.meta import LabelSelector
     from volcano.scheduler.cluster.cluster import Cluster
-
-NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class TermBook:
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """A namespace that is not known has the one label that Kubernetes gives to all of them."""
         found = self._cluster.objects["namespaces"].get(name)
-        return found.metadata.labels if found is not None else {NAMESPACE_NAME_LABEL: name}
+        return found.metadata.labels if found is not None else {keys.NAMESPACE_NAME: name}
 
     @property
     def version(self) -> int:

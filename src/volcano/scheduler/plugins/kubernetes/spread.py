@@ -13,12 +13,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano.api import keys
 from volcano.scheduler.cluster.census import Census, DomainCounts, Kind
 from volcano.scheduler.cluster.nodes import Column, Index, Mask, NodeTable, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.plugins.kubernetes import node_terms, taints
 from volcano.scheduler.plugins.kubernetes.resources import NODE_SCORE_MAX
-from volcano.scheduler.plugins.kubernetes.spread_constraints import HOSTNAME, Constraint, Constraints, constraints_of
+from volcano.scheduler.plugins.kubernetes.spread_constraints import Constraint, Constraints, constraints_of
 
 if TYPE_CHECKING:
     from volcano.scheduler.cluster.cluster import Cluster
@@ -107,7 +108,7 @@ class TopologySpread:
         table = np.empty((len(rows), len(counted)), dtype=np.int64)
         for position, part in enumerate(counted):
             key = part.constraint.topology_key
-            if key == HOSTNAME:
+            if key == keys.HOSTNAME:
                 numbers = part.kind.column[rows.index]
             else:
                 numbers = self._domains(part).at(rows.index)
@@ -126,7 +127,7 @@ class TopologySpread:
         total = np.zeros(len(rows), dtype=np.float64)
         for position, part in enumerate(spread.counted):
             key = part.constraint.topology_key
-            if key == HOSTNAME:
+            if key == keys.HOSTNAME:
                 domains = int(compete.sum())
             else:
                 domains = len(np.unique(self._codes(key)[rows[compete]]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from volcano.api import keys
 from volcano.api.meta import LabelSelector, LabelSelectorRequirement
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.selectors import selects
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
     from volcano.api.core import Pod, TopologySpreadConstraint
     from volcano.scheduler.cluster.cluster import Cluster
 
-HOSTNAME: Final = "kubernetes.io/hostname"
-ZONE: Final = "topology.kubernetes.io/zone"
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
-SYSTEM_DEFAULTS: Final = ((HOSTNAME, 3), (ZONE, 5))
+SYSTEM_DEFAULTS: Final = ((keys.HOSTNAME, 3), (keys.ZONE, 5))
 """Key and maximal skew of the soft constraints of a pod that has none, if a service or a workload selects it."""
 
 OWNERS: Final = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from volcano.api import keys
 from volcano.api.core import Taint
 from volcano.scheduler.cluster.nodes import Column, Mask, NodeTable
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
-UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+UNSCHEDULABLE: Final = Taint(key=keys.TAINT_UNSCHEDULABLE, effect=NO_SCHEDULE)
 """What `spec.unschedulable` amounts to."""
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano.api import keys
 from volcano.scheduler.cluster.nodes import Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.decisions import ClaimBinding
 from volcano.scheduler.plugins.kubernetes.volumes import matching
 from volcano.scheduler.plugins.kubernetes.volumes.claims import (
-    SELECTED_NODE,
     VOLUMES,
     PodClaims,
     claim_names,
@@ -160,7 +160,7 @@ class VolumeBinding:
         return {promise.volume for promise in self._promises.values() if promise.volume}
 
     def _is_selected(self, claim: PersistentVolumeClaim, task: Task) -> bool:
-        return claim.metadata.annotations.get(SELECTED_NODE) == task.node_name
+        return claim.metadata.annotations.get(keys.SELECTED_NODE) == task.node_name
 
     def _judge(self, profile: Profile) -> Verdict:
         nodes = self._cluster.nodes
@@ -176,7 +176,7 @@ class VolumeBinding:
         fresh = []
         for claim in claims.delayed:
             promise = self._promises.get(claim.metadata.key)
-            selected = promise.node if promise is not None else claim.metadata.annotations.get(SELECTED_NODE)
+            selected = promise.node if promise is not None else claim.metadata.annotations.get(keys.SELECTED_NODE)
             if selected is None:
                 fresh.append(claim)
             else:

@@ -15,10 +15,8 @@ VOLUMES: Final = "persistentvolumes"
 CLASSES: Final = "storageclasses"
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 WAIT_FOR_CONSUMER: Final = "WaitForFirstConsumer"
-NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volcano.api import quantity
+from volcano.api import keys, quantity
 from volcano.scheduler.cluster.nodes import Mask, NodeTable
 from volcano.scheduler.cluster.selectors import selects
 from volcano.scheduler.plugins.kubernetes import node_terms
-from volcano.scheduler.plugins.kubernetes.volumes.claims import NO_PROVISIONER, VOLUMES, class_name, class_of
+from volcano.scheduler.plugins.kubernetes.volumes.claims import VOLUMES, class_name, class_of
 
 if TYPE_CHECKING:
     from volcano.api.core import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -103,7 +103,7 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, taken: Collec
 def _provisioning(cluster: Cluster, claim: PersistentVolumeClaim, among: Mask) -> tuple[Mask, Mask]:
     nobody = np.zeros_like(among)
     storage_class = class_of(cluster, claim)
-    if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER) or not among.any():
+    if storage_class is None or storage_class.provisioner in ("", keys.NO_PROVISIONER) or not among.any():
         return nobody, nobody
     rows = among & _allowed(cluster.nodes, storage_class)
     driver = cluster.objects["csidrivers"].get(storage_class.provisioner)

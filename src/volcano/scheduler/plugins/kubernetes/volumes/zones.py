@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from volcano.api import keys
 from volcano.scheduler.cluster.nodes import Mask
 from volcano.scheduler.plugins.kubernetes.volumes.claims import CLAIMS, VOLUMES, WAIT_FOR_CONSUMER, class_name, class_of
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from volcano.scheduler.cluster.cluster import Cluster
 
 CURRENT: Final = {
-    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": keys.ZONE,
+    "failure-domain.beta.kubernetes.io/region": keys.REGION,
 }
 """Old label keys and what they are called today."""
 LABELS: Final = (*CURRENT, *CURRENT.values())
