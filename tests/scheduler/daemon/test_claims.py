@@ -14,7 +14,7 @@ from volcano.api.core import ResourceClaim
 from volcano.api.resources import DEVICE_CLASSES, NODES, PODGROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from volcano.kube.errors import Conflict
 from volcano.scheduler.daemon.claims import settle
-from volcano.scheduler.framework.decisions import DeviceAllocation
+from volcano.scheduler.framework.decisions import DeviceAllocation, NodeLock
 from volcano.testing.builders import gang, pod
 
 GPU_CONF = """
@@ -108,5 +108,24 @@ def test_a_pod_learns_its_card_with_its_binding(tmp_path: Path) -> None:
             await eventually(bound)
             assert (await b.pod("train-0")).metadata.annotations[keys.GPU_INDEX] == "0"
             assert "configmaps/kube-system/volcano-vgpu-device-config" in b.scheduler.feed.informers
+
+    asyncio.run(scenario())
+
+
+def test_a_node_is_locked_for_one_pod_at_a_time() -> None:
+    async def scenario() -> None:
+        async with bench() as b:
+            lock = NodeLock("n0", "hamivgpu")
+            await settle(b.client, [lock], 1.0)
+            with pytest.raises(Conflict, match="node n0 is locked by hamivgpu since"):
+                await settle(b.client, [lock], 1.0)
+
+            for left in ("2001-01-01T00:00:00Z", None):  # forgotten, given back
+                await b.client.patch(NODES, "n0", {"metadata": {"annotations": {"hamivgpu": left}}})
+                await settle(b.client, [lock], 1.0)
+
+            await b.client.patch(NODES, "n0", {"metadata": {"annotations": {"hamivgpu": "now"}}})
+            with pytest.raises(Conflict, match="no time"):
+                await settle(b.client, [lock], 1.0)
 
     asyncio.run(scenario())

@@ -10,6 +10,7 @@ import pytest
 from volcano.api import keys
 from volcano.api.core import ConfigMap, Node, Pod
 from volcano.api.meta import ObjectMeta
+from volcano.scheduler.framework.decisions import NodeLock
 from volcano.scheduler.plugins.deviceshare.ledger import DeviceLedger
 from volcano.testing.builders import gang, node, pod
 from volcano.testing.world import World
@@ -197,3 +198,10 @@ def test_families_that_exclude_each_other_are_named(other: str) -> None:
     world = World(conf=CONF % f"deviceshare.GPUSharingEnable: true, {other}: true")
 
     assert any(other in warning for warning in world.cycle().warnings)
+
+
+def test_nodes_are_locked_where_that_is_wanted() -> None:
+    conf = CONF % "deviceshare.GPUSharingEnable: true, deviceshare.NodeLockEnable: true"
+    world = World(nodes=[gpu_node("n")], jobs=[gang("g", pods=[user("p", {keys.GPU_MEMORY: 600})])], conf=conf)
+
+    assert world.cycle().committed[0].claims == (NodeLock("n", "gpu"),)

@@ -6,6 +6,7 @@ The engine decided (plugins/kubernetes), Kubernetes' volume controller or a prov
 from __future__ import annotations
 
 import asyncio
+import datetime
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -15,19 +16,20 @@ import msgspec
 from volcano.api import keys
 from volcano.api.core.dra import ClaimConsumer
 from volcano.api.meta import JsonObject
-from volcano.api.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, RESOURCE_CLAIMS
+from volcano.api.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, RESOURCE_CLAIMS
 from volcano.kube.client import Client
 from volcano.kube.errors import Conflict, NotFound
-from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation
+from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation, NodeLock, Settlement
 from volcano.scheduler.plugins.kubernetes.volumes.claims import is_bound
 
 DEVICE_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+LOCK_LIFETIME: Final = datetime.timedelta(minutes=5)
 FIRST_LOOK_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 2.0
 
 
-async def settle(client: Client, claims: Sequence[ClaimBinding | DeviceAllocation], timeout_seconds: float) -> None:
+async def settle(client: Client, claims: Sequence[Settlement], timeout_seconds: float) -> None:
     """Raises TimeoutError when the claims are not bound in time, and whatever the API server refuses."""
     bindings = [claim for claim in claims if isinstance(claim, ClaimBinding)]
     for binding in bindings:
@@ -38,6 +40,9 @@ async def settle(client: Client, claims: Sequence[ClaimBinding | DeviceAllocatio
     deadline = time.monotonic() + timeout_seconds
     for binding in bindings:
         await _bound(client, binding, deadline)
+    for claim in claims:
+        if isinstance(claim, NodeLock):  # last: nobody takes it back
+            await _lock(client, claim)
 
 
 async def _announce(client: Client, binding: ClaimBinding) -> None:
@@ -82,6 +87,28 @@ async def _allocate(client: Client, decided: DeviceAllocation) -> None:
     status["reservedFor"] = msgspec.to_builtins([*consumers, me])
     patch = {"metadata": {"resourceVersion": claim.metadata.resource_version}, "status": status}
     await client.patch(RESOURCE_CLAIMS, name, patch, namespace, subresource="status")
+
+
+async def _lock(client: Client, lock: NodeLock) -> None:
+    """Taken here, given back by the node's device plugin; one that is too old has been forgotten."""
+    node = await client.get(NODES, lock.node)
+    taken = node.metadata.annotations.get(lock.annotation, "")
+    now = datetime.datetime.now(datetime.UTC)
+    if taken and now - _instant(taken, lock) < LOCK_LIFETIME:
+        raise Conflict(f"node {lock.node} is locked by {lock.annotation} since {taken}")
+    meta = {
+        "resourceVersion": node.metadata.resource_version,
+        "annotations": {lock.annotation: now.strftime("%Y-%m-%dT%H:%M:%SZ")},
+    }
+    await client.patch(NODES, lock.node, {"metadata": meta})
+
+
+def _instant(text: str, lock: NodeLock) -> datetime.datetime:
+    try:
+        found = datetime.datetime.fromisoformat(text)
+        return found if found.tzinfo is not None else found.replace(tzinfo=datetime.UTC)
+    except ValueError as problem:
+        raise Conflict(f"node {lock.node}: annotation {lock.annotation} is {text!r}, which is no time") from problem
 
 
 async def _bound(client: Client, binding: ClaimBinding, deadline: float) -> None:

@@ -30,6 +30,18 @@ class DeviceAllocation:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeLock:
+    """The node's device plugin serves one pod at a time: this annotation of the node says that one is on its way."""
+
+    node: str
+    annotation: str
+
+
+Settlement = ClaimBinding | DeviceAllocation | NodeLock
+"""What has to be in order before a pod is bound."""
+
+
+@dataclass(frozen=True, slots=True)
 class Bind:
     """One pod gets its node."""
 
@@ -39,7 +51,7 @@ class Bind:
     node: str
     job: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    claims: tuple[ClaimBinding | DeviceAllocation, ...] = ()
+    claims: tuple[Settlement, ...] = ()
     """To be settled before the pod itself is bound."""
 
     @property

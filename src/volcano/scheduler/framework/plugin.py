@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from volcano.scheduler.cluster.profiles import Profile
     from volcano.scheduler.cluster.queues import Queue
     from volcano.scheduler.cluster.tasks import Task
-    from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation
+    from volcano.scheduler.framework.decisions import Settlement
     from volcano.scheduler.framework.reasons import Codes, Reason
     from volcano.scheduler.framework.session import Session
 
@@ -236,8 +236,8 @@ class Plugin:
     def deallocated(self, tasks: Sequence[Task]) -> None:
         """They gave up their nodes: undone, or evicted."""
 
-    def bind_claims(self, task: Task) -> Sequence[ClaimBinding | DeviceAllocation]:
-        """Claims of volumes and devices that have to be settled before the pod is bound."""
+    def bind_claims(self, task: Task) -> Sequence[Settlement]:
+        """Claims of volumes and devices, and locks, that have to be settled before the pod is bound."""
         raise NotImplementedError
 
     def bind_annotations(self, task: Task) -> Mapping[str, str]:

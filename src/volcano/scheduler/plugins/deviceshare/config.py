@@ -73,5 +73,3 @@ def conflicts(arguments: Arguments) -> Iterator[str]:
         yield "deviceshare.VGPUEnable has no effect beside gpushare: turn one of them off"
     if arguments.mind_cluster:
         yield "deviceshare.AscendMindClusterVNPUEnable has no effect: use deviceshare.AscendHAMiVNPUEnable"
-    if arguments.node_lock:
-        yield "deviceshare.NodeLockEnable has no effect: nodes are not locked"

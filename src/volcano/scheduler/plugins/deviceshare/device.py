@@ -55,6 +55,10 @@ class Family(Protocol):
     def uncounted(self) -> tuple[str, ...]:
         """Resources that pods ask for and nodes do not offer: only this family accounts them."""
 
+    @property
+    def lock(self) -> str:
+        """The annotation by which nodes are locked while one pod gets its devices; empty if they need not be."""
+
     def wanted_by(self, pod: Pod) -> bool: ...
 
     def on_node(self, node: Node) -> Devices | None:

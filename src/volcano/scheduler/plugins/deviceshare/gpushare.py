@@ -40,6 +40,10 @@ class GpuShare:
     def resource(self) -> str:
         return keys.GPU_MEMORY if self.by_memory else keys.GPU_NUMBER
 
+    @property
+    def lock(self) -> str:
+        return "gpu" if self.by_memory else ""
+
     def wanted_by(self, pod: Pod) -> bool:
         return needed(pod, self.resource) > 0
 

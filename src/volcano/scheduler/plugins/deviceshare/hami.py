@@ -26,6 +26,7 @@ from volcano.scheduler.plugins.deviceshare.holdings import Holding, decode
 if TYPE_CHECKING:
     from volcano.api.core import Container, Node, Pod
 
+LOCK: Final = "hami.io/mutex.lock"
 CORE_SUPPORT: Final = "hami-vnpu-core"
 POD_MODE: Final = "huawei.com/vnpu-mode"
 HAMI_CORE: Final = "hami-core"
@@ -111,6 +112,10 @@ class Hami:
     @property
     def name(self) -> str:
         return self.chip.word
+
+    @property
+    def lock(self) -> str:
+        return LOCK
 
     @property
     def uncounted(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from volcano.scheduler.cluster.nodes import Index, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.tasks import Status, Task
+from volcano.scheduler.framework.decisions import NodeLock, Settlement
 from volcano.scheduler.framework.plugin import Plugin, Scores, ScoreTerm
 from volcano.scheduler.framework.reasons import FITS, Codes, Reason, Refusal, Stage
 from volcano.scheduler.framework.session import Session
@@ -87,6 +88,12 @@ class DeviceShare(Plugin):
 
     def bind_annotations(self, task: Task) -> Mapping[str, str]:
         return self._ledger.grants.get(task.uid, {}) if self._families_of(task.profile) else {}
+
+    def bind_claims(self, task: Task) -> Sequence[Settlement]:
+        if not self.arguments.node_lock:
+            return ()
+        locks = {family.lock for family in self._families_of(task.profile) if family.lock}
+        return [NodeLock(task.node_name, lock) for lock in sorted(locks)]
 
     # Inside
 

@@ -58,6 +58,7 @@ class Vgpu:
     rules: Sequence[Rule] = ()
     name: str = NAME
     uncounted: tuple[str, ...] = ()
+    lock: str = NAME
 
     def wanted_by(self, pod: Pod) -> bool:
         return any(demand is not None for demand in demands(pod, self.names))

@@ -14,7 +14,7 @@ from volcano.scheduler.cluster.nodes import Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import PODS
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation
+from volcano.scheduler.framework.decisions import Settlement
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.reasons import FITS, Codes, Reason
 from volcano.scheduler.framework.session import Session
@@ -86,7 +86,7 @@ class Predicates(Plugin):
         self._volumes.release(tasks)
         self._claims.release(tasks)
 
-    def bind_claims(self, task: Task) -> Sequence[ClaimBinding | DeviceAllocation]:
+    def bind_claims(self, task: Task) -> Sequence[Settlement]:
         return (*self._volumes.decide(task), *self._claims.decide(task))
 
     def _settle(self, profile: Profile) -> Codes:
