@@ -1,6 +1,6 @@
 """The controllers under load: objects created per second, against a writer that only posts the same objects.
 
-    python -m benchmarks.controllers [--jobs 20] [--replicas 500] [--small-jobs 1000]
+    python -m benchmarks.controllers [--jobs 20] [--replicas 500] [--small-jobs 10000]
 
 API server and vc-controller-manager are processes of their own, over TLS; scheduler and nodes are off. One process
 submits the jobs, admits every podgroup as soon as it appears and watches until all pods are there. The floor posts the
@@ -42,7 +42,7 @@ from volcano.kube.transport import HttpTransport
 
 NAMESPACE = "default"
 START_SECONDS = 2.0
-REST_SECONDS = 3.0
+REST_SECONDS = 12.0
 
 
 @dataclass
@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=20)
     parser.add_argument("--replicas", type=int, default=500)
-    parser.add_argument("--small-jobs", type=int, default=1000)
+    parser.add_argument("--small-jobs", type=int, default=10_000)
     arguments = parser.parse_args()
     result = {
         "large_jobs": compare(arguments.jobs, arguments.replicas),
@@ -135,6 +135,7 @@ async def run_jobs(path: str, jobs: int, replicas: int) -> dict[str, Any]:
     await make_queue(client)
     async with watched(client, jobs * replicas) as seen:
         admitters = [asyncio.create_task(admit(client, seen.groups)) for _ in range(8)]
+        version = await server_version(client)
         started = time.perf_counter()
 
         async def submit(number: int) -> None:
@@ -145,18 +146,32 @@ async def run_jobs(path: str, jobs: int, replicas: int) -> dict[str, Any]:
         await seen.complete.wait()
         elapsed = time.perf_counter() - started
         statuses = seen.statuses
+        before = await at_rest(client)
         await asyncio.sleep(REST_SECONDS)
-        before = (await client.list(resources.JOBS, NAMESPACE)).resource_version
-        await asyncio.sleep(REST_SECONDS)
-        after = (await client.list(resources.JOBS, NAMESPACE)).resource_version
+        after = await server_version(client)
         for task in admitters:
             task.cancel()
     return {
         "objects_per_second": round(jobs * (replicas + 1) / elapsed),
         "status_writes_per_job_meanwhile": round(statuses / jobs, 1),
         "status_writes_per_job": round(seen.statuses / jobs, 1),
-        "writes_at_rest": int(after) - int(before),
+        "writes_per_pod": round((before - version - 2 * jobs) / (jobs * replicas), 2),
+        "writes_at_rest": after - before,
     }
+
+
+async def server_version(client: Client) -> int:
+    """Counts every write so far: those of the benchmark are two per job, to submit and to admit it."""
+    return int((await client.list(resources.QUEUES)).resource_version)
+
+
+async def at_rest(client: Client) -> int:
+    """The version once nothing has been written for a while; counters may come some seconds late."""
+    version = -1
+    while (now := await server_version(client)) != version:
+        version = now
+        await asyncio.sleep(REST_SECONDS)
+    return version
 
 
 async def admit(client: Client, groups: asyncio.Queue[PodGroup]) -> None:
