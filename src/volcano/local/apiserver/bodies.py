@@ -16,6 +16,9 @@ JsonObject = dict[str, Any]
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 ACCEPTED = (JSON, YAML, PROTOBUF)
 
+MAX_DEPTH = 256
+"""Nothing that Kubernetes stores nests half as deep; what does is meant to exhaust its readers."""
+
 _decode = msgspec.json.Decoder().decode
 
 
@@ -45,25 +48,65 @@ def read_optional(request: Request) -> JsonObject:
 
 def read_json(body: bytes) -> Any:
     try:
-        return _decode(body)
+        document = _decode(body)
+    except RecursionError:
+        raise _too_deep() from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if "UTF-8" in str(error):  # as Kubernetes does: what is no text is replaced
             return read_json(body.decode(errors="replace").encode())
         raise status.bad_request(f"the request body is not valid JSON: {error}") from None
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+        check_depth(document)
+    return document
 
 
 def read_yaml(body: bytes) -> Any:
     if body[:1] == b"{":  # most clients send JSON under this name
         try:
-            return _decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            pass
+            return read_json(body)
+        except status.StatusError:
+            if _is_json(body):
+                raise
     from volcano.kube.manifests import ManifestError, yaml_documents
 
     try:
-        return next((document for _, document in yaml_documents(body.decode(errors="replace"), "body")), None)
+        document = next((document for _, document in yaml_documents(body.decode(errors="replace"), "body")), None)
+    except RecursionError:
+        raise _too_deep() from None
     except ManifestError as error:
         raise status.bad_request(f"the request body is not valid YAML: {error}") from None
+    check_depth(document)
+    return document
+
+
+def _is_json(body: bytes) -> bool:
+    """Whether only the depth of a body speaks against it."""
+    try:
+        _decode(body)
+    except RecursionError:
+        return True
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def check_depth(document: Any) -> None:
+    """Refuse what nests deeper than anybody has to look."""
+    level = [document]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            item
+            for value in level
+            if isinstance(value, (dict, list))
+            for item in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> status.StatusError:
+    return status.bad_request(f"the request body nests deeper than {MAX_DEPTH} levels")
 
 
 def _checked(document: Any) -> JsonObject:

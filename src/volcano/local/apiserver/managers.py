@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from volcano.local.apiserver import fieldsets
 
 if TYPE_CHECKING:
@@ -58,6 +60,13 @@ class Managers:
                 words = (entry.get(name) or "" for name in ("manager", "operation", "apiVersion", "subresource"))
                 found[ManagerKey.of(*words)] = Ownership(fields, entry.get("apiVersion") or "", entry.get("time"))
         return cls(found)
+
+    @classmethod
+    def sent(cls, entries: Any) -> Managers:
+        """The managers that a client has written; none if there is one that cannot be read."""
+        if not isinstance(entries, list) or not all(_is_readable(entry) for entry in entries):
+            return cls({})
+        return cls.of(entries)
 
     @property
     def empty(self) -> bool:
@@ -161,6 +170,31 @@ def differ_in_times_only(new: JsonObject, old: JsonObject) -> bool:
     if any(_timeless(one) != _timeless(other) for one, other in zip(theirs, ours, strict=True)):
         return False
     return _unmanaged(new) == _unmanaged(old)
+
+
+def _is_readable(entry: Any) -> bool:
+    if not isinstance(entry, dict) or entry.get("operation") not in (APPLY, UPDATE) or not entry.get("apiVersion"):
+        return False
+    texts = all(isinstance(entry.get(name, ""), str) for name in ("manager", "subresource", "apiVersion"))
+    return texts and entry.get("fieldsType") == "FieldsV1" and _is_field_set(entry.get("fieldsV1"))
+
+
+def _is_field_set(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_element(key) and _is_field_set(below) for key, below in value.items())
+
+
+def _is_element(key: str) -> bool:
+    """A step of a path: a field, an item by its keys, by its value or by its place."""
+    form, text = key[:2], key[2:]
+    if key == "." or form == "f:":
+        return True
+    if form not in ("k:", "v:", "i:"):
+        return False
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return isinstance(found, dict) if form == "k:" else form == "v:" or isinstance(found, int)
 
 
 def _timeless(entry: JsonObject) -> JsonObject:

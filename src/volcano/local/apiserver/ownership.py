@@ -56,7 +56,7 @@ def keep_account(
         sent = None
     elif sent is not None and not any(sent):
         return  # an empty list, or a list of nothing, asks to forget
-    managers = Managers.of(sent)
+    managers = Managers.sent(sent)
     if managers.empty:
         managers = Managers.of(old["metadata"].get("managedFields"))
     if managers.empty:

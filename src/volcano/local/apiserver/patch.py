@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from volcano.local.apiserver.faults import BadRequest, PatchError, Unprocessable
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_OPERATIONS", "json_patch", "merge_patch"]
 
 MAX_OPERATIONS = 10_000
+MAX_COPIED_BYTES = 3 * 1024 * 1024
 
 
 def merge_patch(document: Any, patch: Any) -> Any:
@@ -45,11 +48,17 @@ def json_patch(document: Any, operations: Any) -> Any:
     for index, operation in enumerate(operations):
         if not isinstance(operation, dict):
             raise BadRequest(f"error decoding patch: operation {index} is not an object")
-    result = _copy(document)
+    result, copied = _copy(document), 0
     try:
         for index, operation in enumerate(operations):
+            if operation.get("op") == "copy":
+                copied += _copied_bytes(result, operation)
+                if copied > MAX_COPIED_BYTES:
+                    raise _DoesNotApply(
+                        f"operation {index}: what was copied so far is larger than {MAX_COPIED_BYTES} bytes"
+                    )
             result = _perform(result, operation, index)
-    except _DoesNotApply as error:
+    except (_DoesNotApply, RecursionError) as error:
         raise Unprocessable(_REJECTED, [{"reason": "FieldValueInvalid", "message": str(error)}]) from None
     return result
 
@@ -144,6 +153,14 @@ _OPERATIONS: dict[str, Callable[[Any, dict[str, Any], list[str]], Any]] = {
     "copy": _copy_value,
     "test": _test,
 }
+
+
+def _copied_bytes(document: Any, operation: dict[str, Any]) -> int:
+    """How much a copy will add."""
+    try:
+        return len(msgspec.json.encode(_walk(document, _pointer(operation, "from"), operation)))
+    except _DoesNotApply:
+        return 0
 
 
 def _insert(document: Any, path: list[str], value: Any, operation: dict[str, Any]) -> Any:

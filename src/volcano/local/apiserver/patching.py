@@ -54,6 +54,7 @@ class JsonPatch:
 
     def apply(self, document: JsonObject | None, now: str) -> JsonObject:
         changed: JsonObject = json_patch(document, self._operations)
+        bodies.check_depth(changed)
         return changed
 
 
