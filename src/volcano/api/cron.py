@@ -31,7 +31,7 @@ ZONE_PREFIXES: Final = ("TZ=", "CRON_TZ=")
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 HORIZON_DAYS: Final = 9 * 366
-"""the 29th of February comes again within eight years; what does not come by then never does"""
+"""The 29th of February comes again within eight years; what does not come by then never does."""
 
 _SECOND: Final = datetime.timedelta(seconds=1)
 _DAY: Final = datetime.timedelta(days=1)

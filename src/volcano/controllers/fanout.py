@@ -12,7 +12,7 @@ from volcano.kube.errors import ApiError
 T = TypeVar("T")
 
 IN_FLIGHT = 64
-"""enough to keep a server busy, few enough to leave it responsive to others"""
+"""Enough to keep a server busy, few enough to leave it responsive to others."""
 TOLERATED_FAILURES = 16
 
 

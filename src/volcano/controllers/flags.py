@@ -28,6 +28,8 @@ CONTROLLERS: Final = (
 
 @dataclass
 class Flags:
+    """The command line of vc-controller-manager, by upstream's names."""
+
     master: str = flag("", "address of the API server, instead of the kubeconfig's")
     kubeconfig: str = flag("", "path of the kubeconfig")
     kube_api_qps: float = flag(50.0, "accepted for compatibility: a healthy server is not throttled")

@@ -23,6 +23,8 @@ class OptionsError(ValueError):
 
 @dataclass
 class Flags:
+    """The command line of vc-webhook-manager as it is typed; `Options` is what it means."""
+
     master: str = flag("", "address of the API server, instead of the kubeconfig's")
     kubeconfig: str = flag("", "path of the kubeconfig")
     kube_api_qps: float = flag(50.0, "accepted for compatibility: a healthy server is not throttled")

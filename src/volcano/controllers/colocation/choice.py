@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from volcano.api.config import ColocationConfiguration
 
 NOTHING: Final = "{}"
-"""tells the agent to put a pod back as it was"""
+"""Tells the agent to put a pod back as it was."""
 _LONG_AGO: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 

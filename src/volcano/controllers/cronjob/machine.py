@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "CronJob"
 OVER: Final = frozenset({COMPLETED, FAILED, TERMINATED, ABORTED})
-"""an aborted job can be resumed; until then it is in nobody's way"""
+"""An aborted job can be resumed; until then it is in nobody's way."""
 FORBID: Final = "Forbid"
 REPLACE: Final = "Replace"
 TOO_MANY: Final = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
@@ -35,13 +35,13 @@ class Plan:
     status: CronJobStatus
     notes: list[Note] = field(default_factory=list)
     remove: Sequence[str] = ()
-    """finished jobs beyond what is kept"""
+    """Finished jobs beyond what is kept."""
     replace: Sequence[ObjectReference] = ()
-    """jobs to delete before the new one starts"""
+    """Jobs to delete before the new one starts."""
     start: datetime.datetime | None = None
-    """the scheduled time of the job to create"""
+    """The scheduled time of the job to create."""
     wait: datetime.timedelta | None = None
-    """when to look again; None: when something changes"""
+    """When to look again; None: when something changes."""
 
 
 def step(

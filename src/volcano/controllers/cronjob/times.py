@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from volcano.api.cron import Schedule
 
 MANY: Final = 100
-"""more missed starts than this are worth a warning"""
+"""More missed starts than this are worth a warning."""
 SLACK: Final = datetime.timedelta(milliseconds=100)
-"""looking a little late is better than looking a little early"""
+"""Looking a little late is better than looking a little early."""
 
 
 class NeverDue(ValueError):
@@ -42,9 +42,9 @@ class Missed(Enum):
 @dataclass(frozen=True, slots=True)
 class Due:
     since: datetime.datetime
-    """no start up to here is owed any more"""
+    """No start up to here is owed any more."""
     time: datetime.datetime | None
-    """the latest start that is owed"""
+    """The latest start that is owed."""
     missed: Missed
 
 

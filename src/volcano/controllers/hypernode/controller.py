@@ -36,7 +36,7 @@ COUNT: Final = "count"
 DOCUMENTS: Final = resources.HYPERNODES.untyped
 CONFIGMAPS: Final = resources.CONFIGMAPS.untyped
 SETTLE_SECONDS: Final = 0.05
-"""nodes come and go in crowds: look once the crowd is through"""
+"""Nodes come and go in crowds: look once the crowd is through."""
 
 
 class HyperNodeController:

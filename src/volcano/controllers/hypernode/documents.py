@@ -18,7 +18,7 @@ from volcano.api.topology import HYPER_NODE, NODE
 class Changes:
     create: list[JsonObject] = field(default_factory=list)
     patch: dict[str, JsonObject] = field(default_factory=dict)
-    """merge patches by name"""
+    """Merge patches by name."""
     delete: list[str] = field(default_factory=list)
 
 

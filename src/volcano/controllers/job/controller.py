@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 JOBS_PER_WORKER = 8
-"""a worker thread of the original waits for every write; a task of ours costs nothing while it waits"""
+"""A worker thread of upstream's waits for every write; a task of ours costs nothing while it waits."""
 COUNTS_EVERY_SECONDS = 0.5
-"""new counters alone are written this often; a new phase is written at once"""
+"""New counters alone are written this often; a new phase is written at once."""
 COUNTS_WHEN_BUSY_SECONDS = 10.0
-"""the same while other jobs wait for their turn: podgroups and pods come first"""
+"""The same while other jobs wait for their turn: podgroups and pods come first."""
 PACE_SECONDS_PER_POD = 10e-6
-"""between two looks at all pods of a job: a share of a processor, however fast its pods change"""
+"""Between two looks at all pods of a job: a share of a processor, however fast its pods change."""
 PLUGIN_ENTRY_POINTS = "volcano.job_plugins"
 
 

@@ -14,8 +14,8 @@ from volcano.controllers.job.plugins import Plugins, builtin_plugins
 @dataclass(frozen=True, slots=True)
 class Facts:
     priorities: Mapping[str, int] = field(default_factory=dict)
-    """value of each PriorityClass"""
+    """Value of each PriorityClass."""
     queue_exists: bool = True
     forwards: bool = False
-    """the queue extends to other clusters: pods are made for forwarding"""
+    """The queue extends to other clusters: pods are made for forwarding."""
     plugins: Plugins = field(default_factory=builtin_plugins)

@@ -32,13 +32,13 @@ class Ledger:
     commands: deque[Command] = field(default_factory=deque)
     delays: Delays = field(default_factory=Delays)
     written: Job | None = None
-    """the job as the server returned it to our last write: perhaps newer than the watch"""
+    """The job as the server returned it to our last write: perhaps newer than the watch."""
     ensured: dict[str, object] = field(default_factory=dict)
-    """what is known to be there: attachments with the contents that matter, claims, a podgroup not seen yet"""
+    """What is known to be there: attachments with the contents that matter, claims, a podgroup not seen yet."""
     said: list[Note] = field(default_factory=list)
-    """the notes of the last plan that had any"""
+    """The notes of the last plan that had any."""
     podgroup_gone: str = ""
-    """uid of a podgroup we deleted and may still see"""
+    """UID of a podgroup we deleted and may still see."""
     synced_at: float = float("-inf")
     written_at: float = float("-inf")
 

@@ -39,7 +39,7 @@ ATTACHED: Mapping[str, Resource[JsonObject]] = {
     for resource in (resources.CONFIGMAPS, resources.SECRETS, resources.SERVICES, resources.NETWORK_POLICIES)
 }
 PODGROUP_PATIENCE_SECONDS = 10.0
-"""how long a podgroup that was created may stay unseen before it is created again"""
+"""How long a podgroup that was created may stay unseen before it is created again."""
 _NAMED_ERRORS = 3
 
 

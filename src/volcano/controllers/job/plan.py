@@ -50,7 +50,7 @@ class Replica:
     """A pod to create."""
 
     task: int
-    """position of the task in the job"""
+    """Position of the task in the job."""
     index: int
     name: str
 
@@ -76,22 +76,22 @@ class Delayed:
 class Plan:
     action: str = Action.SYNC_JOB
     status: JobStatus | None = None
-    """the status to write; None when it stands as it is"""
+    """The status to write; None when it stands as it is."""
     intent_first: bool = False
-    """write the status before touching pods: a kill that is interrupted is then continued, not forgotten"""
+    """Write the status before touching pods: a kill that is interrupted is then continued, not forgotten."""
     annotate: Mapping[str, str] = field(default_factory=dict)
     claim_names: Mapping[int, str] = field(default_factory=dict)
-    """names to write back into `spec.volumes`, by position"""
+    """Names to write back into `spec.volumes`, by position."""
     attach: Sequence[Attachment] = ()
     claims: Sequence[Claim] = ()
     podgroup_create: JsonObject | None = None
     podgroup_patch: tuple[str, JsonObject] | None = None
-    """name and merge patch"""
+    """Name and merge patch."""
     podgroup_delete: str = ""
     create: Sequence[Replica] = ()
     evict: Sequence[Member] = ()
     mark_evicted: bool = False
-    """mark pods before deleting them: no new job version tells their end from an eviction"""
+    """Mark pods before deleting them: no new job version tells their end from an eviction."""
     detach: Sequence[Reference] = ()
     notes: list[Note] = field(default_factory=list)
     delayed: Delayed | None = None

@@ -53,7 +53,7 @@ class Draft:
         self._renders: list[Render] = []
         self._mark = _unused_character(pod)
         self.index = self.by_index(str)
-        """stands for the index of the pod, wherever text is wanted"""
+        """Stands for the index of the pod, wherever text is wanted."""
 
     def by_index(self, render: Render) -> str:
         """Text to put anywhere into the pod; each pod gets `render(index)` in its place."""

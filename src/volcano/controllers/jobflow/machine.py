@@ -34,14 +34,14 @@ DELETE: Final = "delete"
 @dataclass(slots=True)
 class Plan:
     start: Sequence[str] = ()
-    """steps whose jobs to create"""
+    """Steps whose jobs to create."""
     remove: Sequence[str] = ()
-    """names of jobs to delete"""
+    """Names of jobs to delete."""
     status: JobFlowStatus | None = None
     questions: Sequence[Question] = ()
-    """what steps that do not start yet have to ask of pods"""
+    """What steps that do not start yet have to ask of pods."""
     unknown_tasks: Sequence[str] = field(default_factory=list)
-    """tasks that probes name and no job has"""
+    """Tasks that probes name and no job has."""
 
 
 def step(flow: JobFlow, jobs: Mapping[str, Job], answered: Collection[Question], now: datetime) -> Plan:

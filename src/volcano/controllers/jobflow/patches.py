@@ -13,7 +13,7 @@ from volcano.api import crds, resources
 from volcano.api.meta import JsonObject
 
 IDENTITIES: Final = ("name", "mountPath")
-"""the field that tells the items of a list apart: of tasks, containers, variables; of volumes"""
+"""The field that tells the items of a list apart: of tasks, containers, variables; of volumes."""
 _PATCH_PATH: Final = ("spec", "flows", "[]", "patch", "jobSpec")
 
 

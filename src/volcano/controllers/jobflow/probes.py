@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RUNNING: Final = "Running"
 SUCCEEDED: Final = "Succeeded"
 _HAVE_BEEN: Final = {"Pending": (), RUNNING: (SUCCEEDED,)}
-"""phases that pods have gone through when they are in a later one"""
+"""Phases that pods have gone through when they are in a later one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Question:
     task: str
     port: int
     path: str | None = None
-    """to GET over HTTP; None: a connection is enough"""
+    """To GET over HTTP; None: a connection is enough."""
     header: tuple[str, str] | None = None
 
 

@@ -23,7 +23,7 @@ class JobTemplateController:
         self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
         self._context = context
         self._jobs: dict[str, dict[str, None]] = {}
-        """names of the jobs made from each template"""
+        """Names of the jobs made from each template."""
         self._templates = context.informers.of(resources.JOB_TEMPLATES, Callbacks(self._added))
         context.informers.of(resources.JOBS, Callbacks(self._job_added, self._job_updated, self._job_deleted))
 

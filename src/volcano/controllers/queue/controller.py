@@ -37,9 +37,9 @@ class QueueController:
         self._orders: dict[str, deque[str]] = {}
         self._commands: dict[str, deque[Command]] = {}
         self._podgroups: dict[str, Counter[str]] = {}
-        """podgroups of each queue, by phase"""
+        """Podgroups of each queue, by phase."""
         self._seen: dict[str, PodGroup] = {}
-        """each podgroup as it was counted"""
+        """Each podgroup as it was counted."""
         informers = context.informers
         self._queues = informers.of(
             resources.QUEUES, Callbacks(self._queue_added, self._queue_updated, self._queue_deleted)

@@ -72,15 +72,15 @@ TABLE: Mapping[State, Mapping[str, Transition]] = {
 @dataclass(slots=True)
 class Plan:
     parent: str = ""
-    """parent to write into the queue, when it names none"""
+    """Parent to write into the queue, when it names none."""
     state: State | None = None
-    """new state, when it changed"""
+    """New state, when it changed."""
     closed_by_parent: dict[str, str] = field(default_factory=dict)
-    """annotation to set on this queue or its children, by queue"""
+    """Annotation to set on this queue or its children, by queue."""
     orders: list[tuple[str, str]] = field(default_factory=list)
     """(queue, action) to carry out next"""
     closes: bool = False
-    """a user closes this queue: worth an event"""
+    """A user closes this queue: worth an event."""
 
 
 def step(queue: Queue, action: str, podgroups: int, parent: Queue | None, children: Sequence[Queue]) -> Plan:

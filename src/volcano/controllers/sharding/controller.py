@@ -35,7 +35,7 @@ ALL: Final = "shards"
 CONFIG: Final = "config"
 SETTLE_SECONDS: Final = 0.2
 MUCH: Final = 0.5
-"""a node whose use moved by more than this is worth a new division"""
+"""A node whose use moved by more than this is worth a new division."""
 
 
 class ShardingController:
@@ -51,7 +51,7 @@ class ShardingController:
         self._namespace, self._name = configmap
         self._usage = Usage()
         self._divided: dict[str, NodeUse] = {}
-        """the nodes as they were when they were last divided"""
+        """The nodes as they were when they were last divided."""
         informers = context.informers
         touched = Callbacks[JsonObject](self._configured, lambda _old, new: self._configured(new))
         self._configmap = informers.one(CONFIGMAPS, self._name, self._namespace, touched)

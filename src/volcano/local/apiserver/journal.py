@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 Row = tuple[int, str, str, int, "bytes | None"]
-"""row number, collection, key, revision, body (None: the row is free)."""
+"""Row number, collection, key, revision, body (None: the row is free)."""
 
 _REVISION_ROW = 0
 _ROWS_PER_STATEMENT = 400

@@ -12,6 +12,8 @@ from volcano.scheduler.framework.options import Options
 
 @dataclass
 class Flags:
+    """The command line of vc-scheduler, by upstream's names."""
+
     master: str = flag("", "address of the API server, instead of the kubeconfig's")
     kubeconfig: str = flag("", "path of the kubeconfig")
     ca_cert_file: str = flag("", "certificate authority of the healthz listener's clients")

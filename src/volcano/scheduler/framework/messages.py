@@ -36,9 +36,6 @@ def _job_text(session: Session, job: Job) -> str:
     if job.pending:
         reasons = count_texts(pod_verdict(session, task)[0] for task in job.pending.values())
         text += f"; Pending: {sorted_histogram(reasons)}"
-    error = session.job_errors.get(job.key)
-    if error:
-        return f"{text}. Origin reason is {error}"
     failing = [task for task in job.tasks.values() if task.uid in session.fit_errors]
     if failing:
         origin = min(failing, key=lambda task: task.order)
@@ -64,4 +61,4 @@ def pod_verdict(session: Session, task: Task) -> tuple[str, str, str]:
 
 def _about_job(session: Session, task: Task) -> str:
     key = task.job.key if task.job is not None else ""
-    return session.job_errors.get(key) or session.job_messages.get(key, "")
+    return session.job_messages.get(key, "")

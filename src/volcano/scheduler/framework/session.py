@@ -42,6 +42,8 @@ Clock = Callable[[], float]
 
 
 class Session:
+    """One cycle. Plugins answer its questions; actions ask them and leave their decisions here."""
+
     def __init__(
         self,
         cluster: Cluster,
@@ -71,8 +73,8 @@ class Session:
         self.action = ""
         self.fit_errors: dict[str, FitError] = {}
         """Why a task found no node, by uid; the last attempt counts."""
-        self.job_errors: dict[str, str] = {}
         self.job_texts: dict[str, str] = {}
+        """How the tasks of a job stand, for those that were asked about."""
         self.job_messages: dict[str, str] = {}
         """What is said about a job's pods that have no error of their own."""
         self.reasons: dict[str, Reason] = {}

@@ -81,7 +81,7 @@ class Validation(Policy):
 @dataclass(frozen=True, slots=True)
 class Mutation(Policy):
     patches: Sequence[str] = field(default=())
-    """expressions that yield lists of JSONPatch operations, applied one after another"""
+    """Expressions that yield lists of JSONPatch operations, applied one after another."""
 
     def document(self) -> JsonObject:
         spec = self._spec()

@@ -26,7 +26,7 @@ class JobPlugin:
 
     name: str = ""
     is_marked: bool = True
-    """leave `plugin-<name>` in status.controlledResources once the attachments are there"""
+    """Leave `plugin-<name>` in status.controlledResources once the attachments are there."""
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         self.arguments = tuple(arguments)
