@@ -45,8 +45,9 @@ def is_alive(pid: int) -> bool:
     return stat.exists() and stat.read_text().split()[2] != "Z"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("flags", [(), ("--in-process",)], ids=["processes", "one-process"])
+@pytest.mark.parametrize(
+    ("number", "flags"), [(signal.SIGINT, ()), (signal.SIGHUP, ("--in-process",))], ids=["processes", "one-process"]
+)
 def test_ctrl_c_and_a_closed_terminal_end_the_cluster_and_its_pods(
     tmp_path: Path, number: signal.Signals, flags: tuple[str, ...]
 ) -> None:
