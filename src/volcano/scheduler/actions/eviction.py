@@ -79,6 +79,9 @@ class Search:
         self.cause = cause
         self.board = session.board(claimant.profile)
 
+    def has_candidates(self, row: int, is_candidate: Candidate) -> bool:
+        return any(is_candidate(task) for task in self.session.nodes.tasks[row].values())
+
     def proposed(self, row: int, hook: str, is_candidate: Candidate) -> list[Task]:
         """Whom the plugins give up on this node, in victim order."""
         candidates = [task for task in self.session.nodes.tasks[row].values() if is_candidate(task)]

@@ -8,7 +8,14 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from volcano.scheduler.actions.eviction import Search, candidate_nodes, claim_in_turn, may_evict, starving_jobs
+from volcano.scheduler.actions.eviction import (
+    Candidate,
+    Search,
+    candidate_nodes,
+    claim_in_turn,
+    may_evict,
+    starving_jobs,
+)
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import Status, Task
@@ -57,12 +64,14 @@ class Reclaim(Action):
 
         for mask in session.by_preference(candidate_nodes(search.board)):
             for row in np.sort(search.board.rows[mask]).tolist():
-                if self._on_node(search, row, search.proposed(row, "reclaimable", is_candidate)):
+                if search.has_candidates(row, is_candidate) and self._on_node(search, row, is_candidate):
                     return True
         return False
 
-    def _on_node(self, search: Search, row: int, victims: list[Task]) -> bool:
-        if not victims or not search.suffices(row, victims):
+    def _on_node(self, search: Search, row: int, is_candidate: Candidate) -> bool:
+        """Where others could be asked, the claimant may also get room that needs no victim."""
+        victims = search.proposed(row, "reclaimable", is_candidate)
+        if not search.suffices(row, victims):
             return False
         checkpoint = search.statement.checkpoint()
         evicted = search.make_room(row, victims, lambda: search.has_room(row))
