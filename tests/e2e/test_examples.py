@@ -16,7 +16,17 @@ import pytest
 from tests.e2e.harness import Cluster, Document, eventually, running
 from volcano.api import keys
 from volcano.api.resource import Resource
-from volcano.api.resources import ALL_KUBERNETES, ALL_VOLCANO, JOBS, NODES, PODS, PRIORITY_CLASSES
+from volcano.api.resources import (
+    ALL_KUBERNETES,
+    ALL_VOLCANO,
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
+    JOBS,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+)
 from volcano.kube.errors import AlreadyExists, BadRequest
 from volcano.kube.manifests import load
 
@@ -62,9 +72,17 @@ def resource_of(document: Document) -> Resource[Any]:
 
 
 def templates(document: Document) -> Iterator[Document]:
-    """The pod templates of a Job or of a workload."""
-    spec = document["spec"]
-    yield from (task["template"] for task in spec["tasks"]) if document["kind"] == "Job" else (spec["template"],)
+    """The pod templates of a Job, of what makes Jobs, or of a workload."""
+    spec = document["spec"].get("jobTemplate", document)["spec"]
+    yield from (task["template"] for task in spec["tasks"]) if "tasks" in spec else (spec["template"],)
+
+
+def as_processes(document: Document, long: str = "", short: str = "") -> None:
+    """Keep the pods from nodes that only simulate, and shorten how long they rest."""
+    for template in templates(document):
+        template["spec"]["nodeSelector"] = {keys.HOSTNAME: "local"}
+        for container in template["spec"]["containers"]:
+            container["command"] = [word.replace(long, short) if long else word for word in container["command"]]
 
 
 @pytest.fixture(scope="module")
@@ -99,17 +117,50 @@ def test_a_manifest_is_admitted_or_refused_as_its_name_says(cluster: Cluster, na
     parameters([name for name in examples() if name in ORDINARY]),
 )
 def test_an_ordinary_command_runs_to_its_end(cluster: Cluster, name: str) -> None:
-    long, short = ORDINARY[name]
     for document in documents_of(name):
-        for template in templates(document):
-            for container in template["spec"]["containers"]:
-                container["command"] = [short if word == long else word for word in container["command"]]
+        as_processes(document, *ORDINARY[name])
         cluster.create(JOBS, document)
         job = document["metadata"]["name"]
         eventually("the job to complete", lambda job=job: cluster.phase(job) == "Completed")
         assert {pod["status"]["phase"] for pod in cluster.pods(job)} == {"Succeeded"}
         cluster("job", "delete", job)
         eventually("its pods to go", lambda job=job: not cluster.pods(job))
+
+
+@pytest.mark.parametrize("name", parameters(examples("jobflow-jobflow.yaml")))
+def test_a_flow_of_ordinary_commands_runs_to_its_end(cluster: Cluster, name: str) -> None:
+    for document in documents_of("jobflow-jobtemplate.yaml"):
+        as_processes(document, "sleep 10s", "sleep 0.1")
+        cluster.create(JOB_TEMPLATES, document)
+    [flow] = documents_of(name)
+    cluster.create(JOB_FLOWS, flow)
+
+    def state() -> str:
+        phase: str = (
+            cluster.read(JOB_FLOWS, flow["metadata"]["name"]).get("status", {}).get("state", {}).get("phase", "")
+        )
+        return phase
+
+    eventually("the flow to succeed", lambda: state() == "Succeed")
+    cluster.talk(lambda client: client.delete(JOB_FLOWS, flow["metadata"]["name"], "default"))
+    eventually("its jobs to go", lambda: not cluster.list(JOBS))
+
+
+@pytest.mark.parametrize("name", parameters(examples("cronjob-cronjob.yaml")))
+def test_a_job_starts_by_the_clock_and_runs_to_its_end(cluster: Cluster, name: str) -> None:
+    [document] = documents_of(name)
+    as_processes(document)
+    document["spec"]["schedule"] = "@every 1s"
+    cluster.create(CRON_JOBS, document)
+    cron = document["metadata"]["name"]
+
+    def completed() -> bool:
+        phases = [job.get("status", {}).get("state", {}).get("phase") for job in cluster.list(JOBS)]
+        return "Completed" in phases
+
+    eventually("a job to complete", completed)
+    cluster.talk(lambda client: client.delete(CRON_JOBS, cron, "default"))
+    eventually("its jobs to go", lambda: not cluster.list(JOBS))
 
 
 def jobs_and_workloads() -> list[str]:
