@@ -28,7 +28,7 @@ VCCTL = """\
 # vcctl
 
 Commands that the Go Volcano has keep its flags and print the same bytes; NAME as a positional, `-o`, `--watch`,
-`-- COMMAND` and the nouns `local`, `schedule`, `validate` and `completion` are ours. Errors go to standard error.
+`-- COMMAND` and the nouns besides `job`, `queue` and `version` are ours. Errors go to standard error.
 
 | exit status | meaning |
 |---|---|
