@@ -46,7 +46,6 @@ class ShardingController:
         self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
         self._context = context
         self._client = context.client
-        self._fallback = fallback
         self._config = fallback
         self._namespace, self._name = configmap
         self._usage = Usage()

@@ -37,7 +37,7 @@ class Flags:
     minimum_percentage_nodes_to_find: int = flag(5, "accepted for compatibility")
     percentage_nodes_to_find: int = flag(0, "stop after this share of feasible nodes; 0 looks at all")
     plugins_dir: str = flag("", "directory of Python files with custom plugins and actions")
-    csi_storage: bool = flag(True, "watch CSI drivers and storage capacities")
+    csi_storage: bool = flag(True, "accepted for compatibility")
     enable_healthz: bool = flag(True, "serve /healthz and /readyz")
     enable_metrics: bool = flag(True, "serve /metrics")
     enable_pprof: bool = flag(False, "accepted for compatibility")
@@ -45,7 +45,7 @@ class Flags:
     cache_dumper: bool = flag(True, "write the scheduler's input to a file on SIGUSR1")
     cache_dump_dir: str = flag("/tmp", "directory of these files")  # noqa: S108 - upstream's default
     node_worker_threads: int = flag(20, "accepted for compatibility")
-    gate_removal_worker_num: int = flag(5, "workers that remove scheduling gates")
+    gate_removal_worker_num: int = flag(5, "accepted for compatibility")
     ignored_provisioners: list[str] = flag([], "storage provisioners whose volumes are not counted", repeat="slice")
     resource_sync_timeout: float = flag(60.0, "longest wait for the first view of the cluster", seconds=True)
     disable_default_scheduler_config: bool = flag(False, "fail instead of falling back to the default configuration")

@@ -38,7 +38,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DEBOUNCE_SECONDS: Final = 0.010
-CONF_CHECK_SECONDS: Final = 1.0
 FAREWELL_SECONDS: Final = 5.0
 DUMP_PAUSE_SECONDS: Final = 5.0
 """Whoever asks again within this time gets the same file."""
