@@ -162,3 +162,41 @@ def test_certificates_are_kept_until_they_run_out(pki: certificates.Pki, tmp_pat
     renewed = certificates.ensure(pki.root, ["127.0.0.1", "hook.default.svc"])
     assert renewed.certificate("server").read_bytes() != before
     assert renewed.certificate("ca").read_bytes() == authority
+
+
+async def test_a_webhook_is_asked_again_when_a_later_one_changed_more(pki: certificates.Pki) -> None:
+    def annotate(review: dict[str, Any]) -> dict[str, Any]:
+        count = int((review["object"]["metadata"].get("annotations") or {}).get("count", 0))
+        operations = [{"op": "add", "path": "/metadata/annotations", "value": {"count": str(count + 1)}}]
+        return label(review) | {"patch": base64.b64encode(json.dumps(operations).encode()).decode()}
+
+    async with api() as call, hook(pki, annotate) as (first, _), hook(pki, label) as (second, _):
+        await register(call, pki, "Mutating", first, reinvocationPolicy="IfNeeded")
+        registered = await call.get(f"{REGISTRATION}/mutatingwebhookconfigurations/h")
+        later = registered.json["webhooks"][0] | {"name": "later.example.com", "reinvocationPolicy": "Never"}
+        later["clientConfig"] = later["clientConfig"] | {"url": f"https://127.0.0.1:{second}/"}
+        await call.made(
+            f"{REGISTRATION}/mutatingwebhookconfigurations", {"metadata": {"name": "z"}, "webhooks": [later]}
+        )
+        made = await call.made(CONFIGMAPS, configmap("a"))
+
+        assert made["metadata"]["annotations"] == {"count": "2"}
+        assert made["metadata"]["labels"] == {"by": "hook"}
+
+
+async def test_a_dry_run_asks_only_webhooks_without_side_effects(pki: certificates.Pki) -> None:
+    async with api() as call, hook(pki, deny) as (port, seen):
+        await register(call, pki, "Validating", port)
+        answer = await call.post(CONFIGMAPS, configmap("a"), dryRun="All")
+        assert (answer.status, seen[0]["dryRun"]) == (400, True)
+
+
+async def test_conditions_that_nobody_evaluates_are_refused() -> None:
+    webhook = {"name": "a.b.c", "clientConfig": {"url": "https://x"}, "sideEffects": "None"}
+    webhook |= {"admissionReviewVersions": ["v1"], "matchConditions": [{"name": "m", "expression": "true"}]}
+    async with api() as call:
+        answer = await call.post(
+            f"{REGISTRATION}/validatingwebhookconfigurations", {"metadata": {"name": "h"}, "webhooks": [webhook]}
+        )
+        assert answer.status == 422
+        assert "webhooks[0].matchConditions: Forbidden" in answer.message

@@ -235,6 +235,9 @@ class WebhookConfigurationStrategy(Strategy):
             if webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
                 text = f'Unsupported value: "{webhook.get("sideEffects")}": supported values: "None", "NoneOnDryRun"'
                 causes.append(cause(f"{field}.sideEffects", text, "FieldValueNotSupported"))
+            if webhook.get("matchConditions"):
+                text = "Forbidden: this server evaluates no CEL expressions: use rules and selectors"
+                causes.append(cause(f"{field}.matchConditions", text, "FieldValueForbidden"))
             if "v1" not in (webhook.get("admissionReviewVersions") or ()):
                 text = "Invalid value: must include at least one of v1"
                 causes.append(cause(f"{field}.admissionReviewVersions", text))

@@ -57,16 +57,15 @@ class Webhooks:
         self._parsed: dict[str, tuple[int, list[Webhook]]] = {}
 
     async def mutate(self, attributes: Attributes) -> None:
-        """Ask the mutating webhooks in order; with reinvocationPolicy IfNeeded again when a later one changed more."""
-        called: list[Webhook] = []
+        """Ask the mutating webhooks in order, and once more those who want to know what later ones changed."""
         matching = self._matching(MUTATING, attributes)
-        for webhook in matching:
-            changed = await self._mutate_with(webhook, attributes)
-            if changed:
-                for earlier in called:
-                    if earlier.spec.get("reinvocationPolicy") == "IfNeeded":
-                        await self._mutate_with(earlier, attributes)
-            called.append(webhook)
+        last_change = -1
+        for index, webhook in enumerate(matching):
+            if await self._mutate_with(webhook, attributes):
+                last_change = index
+        for webhook in matching[: max(last_change, 0)]:
+            if webhook.spec.get("reinvocationPolicy") == "IfNeeded":
+                await self._mutate_with(webhook, attributes)
 
     async def validate(self, attributes: Attributes) -> None:
         matching = self._matching(VALIDATING, attributes)
