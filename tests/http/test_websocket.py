@@ -62,6 +62,7 @@ def test_sizes_are_written_in_their_three_forms(size: int) -> None:
         (masked(CLOSE, b"", final=False), 1002),
         (b"\x82\xff" + (2**40).to_bytes(8, "big"), 1009),
     ],
+    ids=["unmasked", "reserved", "extension", "nothing to continue", "torn", "long ping", "torn close", "too large"],
 )
 def test_what_breaks_the_protocol_is_told_with_its_code(data: bytes, code: int) -> None:
     with pytest.raises(Violation) as violation:
