@@ -10,7 +10,7 @@ import pytest
 from volcano.api.core import DeviceClass, Pod, ResourceClaim, ResourceSlice
 from volcano.scheduler.framework.decisions import DeviceAllocation
 from volcano.scheduler.plugins.kubernetes.claims import selectors
-from volcano.testing.builders import gang, node, pod
+from volcano.testing.builders import gang, node, pod, queue
 from volcano.testing.world import World
 
 CONF = """
@@ -229,3 +229,23 @@ def test_a_gang_that_does_not_fit_gives_its_devices_back() -> None:
     world.add_gang(gang("late", pods=[user("late", "c1", group="late")]))
 
     assert allocated(world) == {"c1": ["n1/d0"]}
+
+
+@pytest.mark.parametrize(("claims", "bound"), [(("c0", "c1", "c2"), 2), (("c0", "c0", "c1"), 3)])
+def test_a_queue_claims_no_more_devices_than_it_may(claims: tuple[str, ...], bound: int) -> None:
+    conf = CONF.replace("{name: predicates}", "{name: predicates}, {name: capacity}")
+    limited = queue("default", capability={"deviceclass/gpu": 2})
+    world = World(nodes=[node("n1")], queues=[limited], conf=conf)
+    world.add("deviceclasses", device_class())
+    world.add("resourceslices", offer("n1", devices("d0", "d1", "d2")))
+    world.add("resourceclaims", *[claim(name) for name in sorted(set(claims))])
+    world.add_gang(gang("g", pods=[user(f"p{i}", name) for i, name in enumerate(claims)], min_available=1))
+
+    assert len(world.cycle().binds) == bound
+    later = user("late", "c2", group="late")
+    world.add_gang(gang("late", pods=[later]))
+    decisions = world.cycle()
+
+    assert decisions.binds == {}
+    if "c2" in claims:
+        assert "3 needed, 2 allowed" in str(decisions.reasons["default/late"])

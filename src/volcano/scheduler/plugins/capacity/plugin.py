@@ -18,6 +18,7 @@ from volcano.scheduler.framework.plugin import EvictionContext, Plugin, SortKey,
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.capacity.accounts import Account, open_accounts
+from volcano.scheduler.plugins.capacity.devices import DeviceQuotas, Shortage
 from volcano.scheduler.plugins.capacity.reclaim import GangVictims, Victims
 from volcano.scheduler.plugins.reservations import minimum, overdrawn, quota_reason, without_gated
 
@@ -39,6 +40,8 @@ class Capacity(Plugin):
         if self.arguments.ancestor_level < 0:
             session.warn(f"capacity: ancestorReclaimLevel {self.arguments.ancestor_level} is below 0, 0 is used")
         self.accounts = open_accounts(session, hierarchical=self.hierarchical)
+        enforced = self.accounts if self.arguments.dynamic_resources else {}
+        self.devices = DeviceQuotas(session, enforced)
         for account in self.accounts.values():
             if account.problem:
                 session.warn(f"capacity: {account.problem}")
@@ -111,7 +114,9 @@ class Capacity(Plugin):
                 wanted = int(np.floor(free / request).min())
             if wanted <= 0:
                 return 0
-        return wanted
+        if not self.devices.concerns(task):
+            return wanted
+        return 0 if self.devices.shortage(account.chain, task) else min(wanted, 1)
 
     def quota_refusal(self, queue: Queue, task: Task) -> Reason | None:
         account = self.accounts[queue.name]
@@ -123,7 +128,8 @@ class Capacity(Plugin):
             short = exceeding(task.profile.request, used, one.real_capability)
             if short:
                 return quota_reason(self.session, one.queue.name, short, used, one.real_capability)
-        return None
+        lacking = self.devices.shortage(account.chain, task)
+        return None if lacking is None else _device_reason(lacking)
 
     def preemptive(self, queue: Queue, tasks: Sequence[Task]) -> bool:
         """It may take from others while it stays within its limit, and within its share in something it asks for."""
@@ -148,9 +154,17 @@ class Capacity(Plugin):
 
     def allocated(self, tasks: Sequence[Task]) -> None:
         self._book(tasks, 1)
+        account = self.account_of(tasks[0])
+        if account is not None and self.devices.concerns(tasks[0]):
+            for task in tasks:
+                self.devices.book(account.chain, task)
 
     def deallocated(self, tasks: Sequence[Task]) -> None:
         self._book(tasks, -1)
+        account = self.account_of(tasks[0])
+        if account is not None and self.devices.concerns(tasks[0]):
+            for task in tasks:
+                self.devices.release(account.chain, task)
 
     # Inside
 
@@ -202,6 +216,14 @@ class Capacity(Plugin):
         ):
             session.gauge(f"queue_{family}_milli_cpu", float(amounts[CPU]), name)
             session.gauge(f"queue_{family}_memory_bytes", float(amounts[MEMORY]), name)
+
+
+def _device_reason(lacking: Shortage) -> Reason:
+    text = (
+        f"queue {lacking.queue!r} may not take more devices of class {lacking.device_class}: "
+        f"{lacking.need} needed, {lacking.limit} allowed (spec.capability)"
+    )
+    return Reason(Stage.QUEUE, "QueueQuotaExceeded", lacking.need, lacking.limit, blocker=lacking.queue, message=text)
 
 
 def _rank(account: Account) -> tuple[float, bool]:

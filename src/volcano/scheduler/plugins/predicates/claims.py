@@ -58,6 +58,8 @@ class ClaimRules:
 
     def promise(self, tasks: Sequence[Task]) -> Reason | None:
         """What was promised to the others of them is taken back by `release`."""
+        if not has_claims(tasks[0].pod):
+            return None
         for task in tasks:
             problem = self._booking.promise(task)
             if problem:
@@ -65,8 +67,9 @@ class ClaimRules:
         return None
 
     def release(self, tasks: Sequence[Task]) -> None:
-        for task in tasks:
-            self._booking.release(task)
+        if has_claims(tasks[0].pod):
+            for task in tasks:
+                self._booking.release(task)
 
     def decide(self, task: Task) -> Iterable[DeviceAllocation]:
         return self._booking.decide(task)
