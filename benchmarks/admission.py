@@ -1,0 +1,153 @@
+"""Admission of jobs by vc-webhook-manager: time of service, and time on the wall under many creates at once.
+
+    python -m benchmarks.admission [--alone 2000] [--creates 10000] [--at-once 200]
+
+API server and vc-webhook-manager are processes of their own; reviews go over TLS as the API server sends them, mutate
+and then validate for each job. `alone` asks one at a time: nothing waits. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.apiserver import api_server, cpu_seconds, in_process
+from benchmarks.controllers import document, make_queue
+from volcano.http.client import Endpoint, HttpClient
+from volcano.kube import config
+from volcano.kube.client import Client
+from volcano.kube.transport import HttpTransport
+
+PATHS = ("/jobs/mutate", "/jobs/validate")
+TIMEOUT_SECONDS = 10.0
+READY_SECONDS = 30.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--alone", type=int, default=2000)
+    parser.add_argument("--creates", type=int, default=10_000)
+    parser.add_argument("--at-once", type=int, default=200)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="volcano-bench-") as folder, api_server(Path(folder)) as (path, _):
+        in_process(prepare, str(path))
+        with webhooks(path) as (port, pid):
+            alone = in_process(ask, port, arguments.alone, 1)
+            before = cpu_seconds(pid)
+            together = in_process(ask, port, arguments.creates, arguments.at_once)
+            spent = cpu_seconds(pid) - before
+    together["cpu_us_per_create"] = round(spent / arguments.creates * 1e6)
+    print(json.dumps({"alone": alone, "together": {"at_once": arguments.at_once, **together}}, indent=2))
+
+
+@contextmanager
+def webhooks(kubeconfig: Path) -> Iterator[tuple[int, int]]:
+    """The webhook manager: its port and process id, once it is ready."""
+    port, health = free_port(), free_port()
+    command = [sys.executable, "-m", "volcano.webhooks.manager", f"--kubeconfig={kubeconfig}"]
+    command += [f"--listen-address=127.0.0.1:{port}", f"--healthz-address=127.0.0.1:{health}"]
+    command.append(f"--enabled-admission={','.join(PATHS)}")
+    command += [f"--webhook-url=https://127.0.0.1:{port}"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        await_ready(f"http://127.0.0.1:{health}/readyz", process)
+        yield port, process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+
+
+def await_ready(url: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=1):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise SystemExit("vc-webhook-manager did not become ready")
+
+
+async def prepare(path: str) -> dict[str, Any]:
+    client = Client(HttpTransport(config.load(path)))
+    await make_queue(client)
+    await client.close()
+    return {}
+
+
+async def ask(port: int, creates: int, at_once: int) -> dict[str, Any]:
+    """Send the reviews of `creates` jobs, `at_once` at a time; times in milliseconds."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    json_body = [("content-type", "application/json")]
+    client = HttpClient(Endpoint("127.0.0.1", port, ssl=context), headers=json_body, max_connections=at_once)
+    numbers = iter(range(creates))
+    times: list[float] = []
+    late = 0
+
+    async def work() -> None:
+        nonlocal late
+        for number in numbers:
+            started = time.perf_counter()
+            try:
+                for path in PATHS:
+                    answer = await client.request("POST", path, body=review(number), timeout=TIMEOUT_SECONDS)
+                    response = json.loads(answer.body)["response"]
+                    assert response["allowed"], response
+            except TimeoutError:
+                late += 1
+            times.append((time.perf_counter() - started) * 1e3)
+
+    await client.request("POST", PATHS[0], body=review(0))
+    started = time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(at_once)))
+    elapsed = time.perf_counter() - started
+    await client.close()
+    times.sort()
+    return {
+        "p50_ms": round(times[len(times) // 2], 2),
+        "p99_ms": round(times[len(times) * 99 // 100], 2),
+        "creates_per_second": round(creates / elapsed),
+        "timeouts": late,
+    }
+
+
+def review(number: int) -> bytes:
+    body = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": f"00000000-0000-4000-8000-{number:012}",
+            "operation": "CREATE",
+            "kind": {"group": "batch.volcano.sh", "version": "v1alpha1", "kind": "Job"},
+            "resource": {"group": "batch.volcano.sh", "version": "v1alpha1", "resource": "jobs"},
+            "namespace": "default",
+            "name": f"job-{number}",
+            "object": document(number, 2),
+        },
+    }
+    return json.dumps(body).encode()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port: int = held.getsockname()[1]
+        return port
+
+
+if __name__ == "__main__":
+    main()
