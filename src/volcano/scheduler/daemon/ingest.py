@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -49,7 +50,10 @@ class Feed:
         self.informers: dict[str, Informer[Any]] = {}
         self._client = client
         self._ingest = ingest
-        self._inbox: list[Item] = []
+        self._inbox: deque[Item] = deque()
+        """Filled on the event loop, emptied by the engine's thread."""
+        self._held: defaultdict[str, list[Item]] = defaultdict(list)
+        """Per watch, what has come of its first view: half a view is none (half of the claims: devices look free)."""
         self._first = True
         self._observer = observer
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -68,13 +72,14 @@ class Feed:
                 resource,
                 namespace=namespace or None,
                 field_selector=f"metadata.name={name}" if name else None,
-                handler=self._callbacks(plural),
+                handler=self._callbacks(wanted, plural),
             )
             self._tasks[wanted] = asyncio.create_task(informer.run(), name=f"watch {wanted}")
+            self._tasks[f"first {wanted}"] = asyncio.create_task(self._first_view(wanted), name=f"first {wanted}")
 
     async def synced(self) -> None:
         """Wait for the first complete view of what every cycle needs."""
-        await asyncio.gather(*(self.informers[resource.plural].synced() for resource in self._essential))
+        await asyncio.gather(*(self._first_view(resource.plural) for resource in self._essential))
 
     @property
     def missing(self) -> list[str]:
@@ -92,7 +97,7 @@ class Feed:
 
     def apply(self) -> int:
         """Take everything in that waits. An object that cannot be understood spoils only itself."""
-        items, self._inbox = self._inbox, []
+        items = [self._inbox.popleft() for _ in range(len(self._inbox))]
         if self._first and items:
             items.sort(key=lambda item: _RANK.get(item[1], -1))
             self._first = False
@@ -115,9 +120,23 @@ class Feed:
         informer = self.informers.get(plural)
         return informer.store if informer is not None else {}
 
-    def _callbacks(self, plural: str) -> Callbacks[Any]:
+    async def _first_view(self, wanted: str) -> None:
+        await self.informers[wanted].synced()
+        self._release(wanted)
+
+    def _release(self, wanted: str) -> None:
+        held = self._held.pop(wanted, None)
+        if held:
+            self._inbox.extend(held)
+            self.changed.set()
+
+    def _callbacks(self, wanted: str, plural: str) -> Callbacks[Any]:
         def take(event: str, source: Any) -> None:
-            self.put(event, plural, source)
+            if self.informers[wanted].has_synced:
+                self._release(wanted)
+                self.put(event, plural, source)
+            else:
+                self._held[wanted].append((event, plural, source))
             self._observer(event, plural, source)
 
         return Callbacks(
