@@ -152,6 +152,6 @@ def test_acting_as_somebody_else(kubectl: Kubectl) -> None:
     assert kubectl("auth", "can-i", "delete", "pods", "--as=bob", "--as-group=dev", fails=True).out.startswith("no")
 
 
-def test_what_leads_into_pods_says_that_it_does_not(kubectl: Kubectl) -> None:
+def test_a_pod_without_a_node_runs_no_commands(kubectl: Kubectl) -> None:
     kubectl.create(pod("p", node="", schedulerName="nobody"))
-    assert "pods/exec is not served here" in kubectl("exec", "p", "--", "ls", fails=True).err
+    assert "does not have a host assigned" in kubectl("exec", "p", "--", "ls", fails=True).err

@@ -35,14 +35,15 @@ class Commands:
         headers = call.request.headers
         pod = self._writes.existing(call).document()
         container = container_of(call, pod)
-        if headers.get("upgrade", "").lower() != "websocket":
-            raise status.bad_request("Upgrade request required: commands are streamed over WebSockets")
         node = pod["spec"].get("nodeName")
         if not node:
             raise status.bad_request(f"pod {call.name} does not have a host assigned")
+        address = self._address(node)
+        if headers.get("upgrade", "").lower() != "websocket":
+            raise status.bad_request("Upgrade request required: commands are streamed over WebSockets")
         query = [(key, value) for key, value in call.request.query if key in _PASSED_ON]
         target = format_target(f"/exec/{call.namespace}/{call.name}/{container}", query)
-        far = await self._connect(node, target, {key: headers[key] for key in _ASKED if key in headers})
+        far = await self._connect(node, address, target, {key: headers[key] for key in _ASKED if key in headers})
         code, answered = await far.answer()
         if code != 101:
             far.close()
@@ -51,8 +52,8 @@ class Commands:
         passed_back |= {key: answered[key] for key in _ANSWERED if key in answered}
         return Response(101, passed_back, upgrade=far.join)
 
-    async def _connect(self, node: str, target: str, headers: dict[str, str]) -> _Far:
-        host, port = self._address(node)
+    async def _connect(self, node: str, address: tuple[str, int], target: str, headers: dict[str, str]) -> _Far:
+        host, port = address
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # a node's certificate is its own
         if self._pki is not None:
