@@ -9,15 +9,20 @@ import pytest
 
 from volcano.api.batch import Job, JobSpec, TaskSpec, VolumeSpec
 from volcano.api.meta import ObjectMeta
+from volcano.api.scheduling import PodGroup, PodGroupStatus
 from volcano.controllers import quota
-from volcano.controllers.job import pods, volumes
+from volcano.controllers.job import machine, pods, volumes
 from volcano.controllers.job.delays import Delays
-from volcano.controllers.job.events import Event
+from volcano.controllers.job.events import SYNC, Event
+from volcano.controllers.job.facts import Facts
+from volcano.controllers.job.members import Members
 from volcano.controllers.job.plan import Delayed
 from volcano.controllers.job.plugins import Plugins, UnknownPlugin, builtin_factories, builtin_plugins
 from volcano.controllers.job.plugins.flags import Flags
-from volcano.controllers.job.plugins.interface import JobPlugin
+from volcano.controllers.job.plugins.hosts import hosts
+from volcano.controllers.job.plugins.interface import JobPlugin, PluginError
 from volcano.controllers.job.pods import Draft
+from volcano.controllers.job.sync import MOST_AT_ONCE
 from volcano.controllers.job.vocabulary import Action, EventKind
 
 
@@ -131,6 +136,24 @@ def test_a_claim_named_twice_is_mounted_once() -> None:
 def delayed(action: Action, kind: EventKind, pod: str = "p", seconds: int = 10) -> Delayed:
     event = Event(kind, task="w", pod=pod, pod_uid=f"{pod}-uid")
     return Delayed(action, datetime.timedelta(seconds=seconds), event)
+
+
+def test_a_job_of_two_billion_pods_is_started_bit_by_bit() -> None:
+    made = job(2**31 - 1, min_available=1)
+    group = PodGroup(status=PodGroupStatus(phase="Inqueue"))
+    now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+    plan = machine.act(made, Members(), group, SYNC, now, Facts())
+
+    assert len(plan.create) == MOST_AT_ONCE
+    assert plan.unfinished
+
+
+def test_names_of_two_billion_pods_do_not_fit_into_an_object() -> None:
+    made = job(2**31 - 1)
+
+    with pytest.raises(PluginError, match="at most 50000 names"):
+        hosts(made, made.spec.tasks[0])
 
 
 def test_a_pod_that_gets_on_cancels_what_waited_for_it() -> None:

@@ -169,6 +169,9 @@ class JobController:
         self._hold_back_counts(key, ledger, job, plan)
         self._say_once(ledger, plan)
         await self._performer.perform(job, plan, ledger, facts, podgroup)
+        if plan.unfinished:
+            ledger.synced_at = float("-inf")
+            self.queue.add(key)
         self._metrics.entered(job, plan.status)
 
     def _hold_back_counts(self, key: str, ledger: Ledger, job: Job, plan: Plan) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from volcano.controllers.job.pods import pod_name, task_name
+from volcano.controllers.job.pods import is_replica, task_name
 from volcano.controllers.job.policies import task_named
 from volcano.controllers.job.vocabulary import PodPhase
 
@@ -33,10 +33,7 @@ def is_ready(job: Job, name: str, members: Members) -> bool:
         return True
     pods = members.of(task_name(task))
     ready = 0
-    for index in range(task.replicas):
-        member = pods.get(pod_name(job, task, index))
-        if member is not None and (
-            member.phase == PodPhase.SUCCEEDED or (member.phase == PodPhase.RUNNING and member.ready)
-        ):
-            ready += 1
+    for member in pods.values():
+        up = member.phase == PodPhase.SUCCEEDED or (member.phase == PodPhase.RUNNING and member.ready)
+        ready += up and is_replica(job, task, member.name)
     return ready >= task.min_available

@@ -96,6 +96,8 @@ class Plan:
     notes: list[Note] = field(default_factory=list)
     delayed: Delayed | None = None
     waits_for_podgroup: bool = False
+    unfinished: bool = False
+    """there is more to create than one step does: step again"""
 
     @property
     def is_empty(self) -> bool:

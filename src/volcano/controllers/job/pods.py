@@ -37,6 +37,12 @@ def pod_name(job: Job, task: TaskSpec, index: int) -> str:
     return f"{job.metadata.name}-{task_name(task)}-{index}"
 
 
+def is_replica(job: Job, task: TaskSpec, name: str) -> bool:
+    """Whether a pod of this name is one of the replicas that the task has now."""
+    text = name.removeprefix(f"{job.metadata.name}-{task_name(task)}-")
+    return text.isdecimal() and int(text) < task.replicas and pod_name(job, task, int(text)) == name
+
+
 def group_name(job: Job) -> str:
     return f"{job.metadata.name}-{job.metadata.uid}"
 

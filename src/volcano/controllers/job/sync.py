@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -17,15 +18,19 @@ from volcano.controllers.job.members import TERMINATING
 from volcano.controllers.job.outcomes import Outcome
 from volcano.controllers.job.plan import Attachment, Plan, Replica
 from volcano.controllers.job.plugins.interface import marker
-from volcano.controllers.job.pods import pod_name, task_name
+from volcano.controllers.job.pods import is_replica, pod_name, task_name
 from volcano.controllers.job.vocabulary import FINAL, Phase, PodPhase
 from volcano.controllers.notes import Note
 
 if TYPE_CHECKING:
-    from volcano.api.batch import Job, JobStatus
+    from volcano.api.batch import Job, JobStatus, TaskSpec
     from volcano.api.scheduling import PodGroup
     from volcano.controllers.job.facts import Facts
     from volcano.controllers.job.members import Member, Members
+
+
+MOST_AT_ONCE: Final = 5000
+"""pods created in one step; other jobs get their turn before the rest"""
 
 
 class QueueMissing(LookupError):
@@ -103,21 +108,31 @@ def _keep_pods(job: Job, members: Members, plan: Plan, tally: counts.Tally) -> N
         for position, task in enumerate(job.spec.tasks):
             name = task_name(task)
             present = members.of(name)
-            wanted = {pod_name(job, task, index): index for index in range(task.replicas)}
-            missing = [(pod, index) for pod, index in wanted.items() if pod not in present]
+            missing = list(islice(_missing(job, position, task, present), MOST_AT_ONCE - len(create)))
             if missing and dependencies.are_ready(job, task, members):
-                create += [Replica(position, index, pod) for pod, index in missing]
+                create += missing
                 tally.add(name, PodPhase.PENDING, len(missing))
-            evict += _unwanted(job, present.values(), wanted, tally)
+            evict += _unwanted(job, task, present.values(), tally)
+    plan.unfinished = len(create) == MOST_AT_ONCE
     plan.create, plan.evict, plan.mark_evicted = create, evict, bool(evict)
 
 
-def _unwanted(job: Job, present: Iterable[Member], wanted: Mapping[str, int], tally: counts.Tally) -> Iterator[Member]:
+def _missing(job: Job, position: int, task: TaskSpec, present: Mapping[str, Member]) -> Iterator[Replica]:
+    """The replicas that have no pod, found one by one: there may be more than anybody can hold."""
+    if len(present) >= task.replicas and all(is_replica(job, task, pod) for pod in present):
+        return
+    for index in range(task.replicas):
+        pod = pod_name(job, task, index)
+        if pod not in present:
+            yield Replica(position, index, pod)
+
+
+def _unwanted(job: Job, task: TaskSpec, present: Iterable[Member], tally: counts.Tally) -> Iterator[Member]:
     """Pods beyond the replicas, and pods whose deletion was begun."""
     for member in present:
         if member.terminating or outlived_kill(job, member):
             continue
-        if member.name not in wanted:
+        if not is_replica(job, task, member.name):
             tally.move(member.task, member.standing, TERMINATING)
             yield member
         elif member.out_of_sync:
@@ -147,7 +162,7 @@ def _conclude(
     if phase in FINAL and plan.create:  # a job that has just ended starts nothing
         for replica in plan.create:
             tally.add(task_name(job.spec.tasks[replica.task]), PodPhase.PENDING, -1)
-        plan.create = ()
+        plan.create, plan.unfinished = (), False
         recounted = counts.recounted(status, tally)
     if phase != recounted.state.phase:
         recounted = counts.entered(recounted, phase, now)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.plan import Attachment, Reference
 from volcano.controllers.job.plugins.flags import Flags
-from volcano.controllers.job.plugins.hosts import hostname, subdomain
+from volcano.controllers.job.plugins.hosts import hostname, indices, subdomain
 from volcano.controllers.job.plugins.interface import JobPlugin
 from volcano.controllers.owners import controller_reference
 
@@ -76,7 +76,7 @@ class Ssh(JobPlugin):
 def client_config(job: Job, port: int) -> str:
     lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
     for task in job.spec.tasks:
-        for index in range(task.replicas):
+        for index in indices(task):
             name = hostname(job, task, index)
             lines += [f"Host {name}", f"  HostName {name}.{subdomain(job, task)}", f"  Port {port}"]
             if (task.template.get("spec") or {}).get("hostname"):

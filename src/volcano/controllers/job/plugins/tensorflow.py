@@ -10,7 +10,7 @@ import msgspec
 from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.plugins.flags import Flags
-from volcano.controllers.job.plugins.hosts import host, task_by_name
+from volcano.controllers.job.plugins.hosts import host, indices, task_by_name
 from volcano.controllers.job.plugins.interface import JobPlugin
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class TensorFlow(JobPlugin):
         for role, name in self.task_of_role.items():
             task = task_by_name(job, name)
             if task is not None and task.replicas > 0:
-                cluster[role] = [f"{host(job, task, index)}:{self.port}" for index in range(task.replicas)]
+                cluster[role] = [f"{host(job, task, index)}:{self.port}" for index in indices(task)]
         return cluster
 
     def _role(self, task: str) -> str:
