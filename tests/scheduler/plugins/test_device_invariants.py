@@ -27,7 +27,7 @@ limits = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.tuples(limits, st.integers(1, 3), st.booleans()), min_size=1, max_size=6),
     st.integers(1, 3),
@@ -56,7 +56,7 @@ def test_no_card_is_overdrawn(jobs: list[tuple[dict[str, Any], int, bool]], node
             assert sum(bool(cards._rules.get(uid)) for uid in card.holders) <= 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(1, 900), min_size=1, max_size=8), st.integers(1, 3))
 def test_an_undone_statement_leaves_every_card_as_it_was(amounts: list[int], cards: int) -> None:
     pods = [user(f"p{i}", {keys.GPU_MEMORY: amount}) for i, amount in enumerate(amounts)]
@@ -116,7 +116,7 @@ def test_a_claimant_evicts_for_a_card_where_the_node_has_room_enough() -> None:
     assert decisions.pipelined == {"default/new": "n"}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 2), st.sampled_from([0, 3000, 21527])), min_size=1, max_size=6))
 def test_no_chip_is_overdrawn(wanted: list[tuple[int, int]]) -> None:
     pods = [
