@@ -20,7 +20,7 @@ from volcano.kube.client import Client
 from volcano.kube.errors import ApiError, InternalError, ServiceUnavailable, Timeout, TooManyRequests
 from volcano.kube.events import EventRecorder
 from volcano.kube.informer import EventHandler, Informer
-from volcano.kube.workqueue import ShutDown, WorkQueue
+from volcano.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
@@ -116,19 +116,7 @@ class Loop:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             for _ in range(self._controller.workers):
-                group.create_task(self._work())
-
-    async def _work(self) -> None:
-        queue = self._controller.queue
-        while True:
-            try:
-                key = await queue.get()
-            except ShutDown:
-                return
-            try:
-                await self._reconcile(key)
-            finally:
-                queue.done(key)
+                group.create_task(self._controller.queue.work(self._reconcile))
 
     async def _reconcile(self, key: str) -> None:
         name = self._controller.name

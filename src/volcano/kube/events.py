@@ -20,7 +20,7 @@ from volcano.api.resources import EVENTS, Resource
 from volcano.kube.client import Client
 from volcano.kube.codec import head_of
 from volcano.kube.errors import ApiError, Forbidden, Invalid, NotFound
-from volcano.kube.workqueue import ShutDown, WorkQueue
+from volcano.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class EventRecorder:
         """Write what is recorded until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._workers):
-                group.create_task(self._work())
+                group.create_task(self._queue.work(self._write))
 
     async def flush(self, seconds: float = 2.0) -> None:
         """Wait until everything recorded so far is written, at most `seconds`."""
@@ -173,17 +173,6 @@ class EventRecorder:
             last_timestamp=seconds,
             count=1,
         )
-
-    async def _work(self) -> None:
-        while True:
-            try:
-                key = await self._queue.get()
-            except ShutDown:
-                return
-            try:
-                await self._write(key)
-            finally:
-                self._queue.done(key)
 
     async def _write(self, key: tuple[str, ...]) -> None:
         event = self._events.get(key)

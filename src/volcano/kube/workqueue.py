@@ -9,6 +9,7 @@ import asyncio
 import heapq
 import itertools
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -19,7 +20,7 @@ class ShutDown(Exception):
 
 
 class WorkQueue(Generic[K]):
-    """`get` a key, work on it, call `done`. A key added while it is worked on comes again after `done`.
+    """`get` a key, work on it, call `done` (or let `work` do so). A key added in between comes again after `done`.
 
     Failing keys wait `base_seconds * 2**failures`, at most `max_seconds`, until `forget` resets them.
     """
@@ -118,6 +119,18 @@ class WorkQueue(Generic[K]):
             self._wake_one()
         if self._idle is not None and not self._working and not self._ready:
             self._idle.set()
+
+    async def work(self, perform: Callable[[K], Awaitable[None]]) -> None:
+        """Be a worker: `perform` one key after the other, until the queue is shut down or `perform` raises."""
+        while True:
+            try:
+                key = await self.get()
+            except ShutDown:
+                return
+            try:
+                await perform(key)
+            finally:
+                self.done(key)
 
     def shut_down(self) -> None:
         """Accept no more keys. Workers finish what is ready and then see `ShutDown`; delayed keys are dropped."""

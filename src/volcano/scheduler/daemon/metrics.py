@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from volcano.api.core import Pod
@@ -80,14 +81,7 @@ class Metrics:
     def cycled(self, decisions: Decisions, seconds: float) -> None:
         """One cycle is over."""
         self.cycle.observe(seconds * 1000)
-        for name, duration in decisions.timings.items():
-            kind, _, subject = name.partition("/")
-            if kind == "action":
-                self.action.labels(subject).observe(duration * 1000)
-            elif kind == "open" and not subject:
-                self.open_session.observe(duration * 1000)
-            elif kind in ("open", "close"):
-                self.plugin.labels(subject, f"OnSession{kind.capitalize()}").observe(duration * 1000)
+        self._timed(decisions.timings)
         for action, count in decisions.transactions.items():
             self.evictions.labels(action).inc(count)
         for (name, labels), value in decisions.gauges.items():
@@ -100,6 +94,17 @@ class Metrics:
             self.attempts.labels("scheduled").inc(len(decisions.committed))
         if decisions.pods:
             self.attempts.labels("unschedulable").inc(len(decisions.pods))
+
+    def _timed(self, timings: Mapping[str, float]) -> None:
+        """Seconds by `open/`, `open/PLUGIN`, `action/NAME` and `close/PLUGIN`."""
+        for name, seconds in timings.items():
+            kind, _, subject = name.partition("/")
+            if kind == "action":
+                self.action.labels(subject).observe(seconds * 1000)
+            elif kind == "open" and not subject:
+                self.open_session.observe(seconds * 1000)
+            elif kind in ("open", "close"):
+                self.plugin.labels(subject, f"OnSession{kind.capitalize()}").observe(seconds * 1000)
 
     def bound(self, milliseconds: float, pod: Pod | None) -> None:
         """A bind was accepted."""

@@ -15,7 +15,7 @@ from volcano.api.scheduling import PodGroup, Queue
 from volcano.kube.client import Client, PatchKind
 from volcano.kube.errors import ApiError, Conflict, Invalid, NotFound
 from volcano.kube.events import WARNING, EventRecorder
-from volcano.kube.workqueue import ShutDown, WorkQueue
+from volcano.kube.workqueue import WorkQueue
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.framework.decisions import ClusterEvent, Decisions, PodGroupDecision, PodVerdict
 
@@ -71,7 +71,7 @@ class StatusWriter:
         """Write until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(WORKERS):
-                group.create_task(self._work())
+                group.create_task(self._queue.work(self._try))
 
     async def flush(self) -> None:
         await self._queue.idle()
@@ -157,27 +157,20 @@ class StatusWriter:
 
     # Writing
 
-    async def _work(self) -> None:
-        while True:
-            try:
-                key = await self._queue.get()
-            except ShutDown:
-                return
-            try:
-                await self._write(key)
-            except (NotFound, Conflict, Invalid) as problem:
-                log.debug("%s %s: the status is not wanted any more: %s", *key, problem)
-                self._queue.forget(key)
-            except (ApiError, OSError, TimeoutError) as problem:
-                if self._queue.failures(key) < ATTEMPTS:
-                    self._queue.add_rate_limited(key)
-                else:
-                    log.warning("%s %s: the status was not written: %s", *key, problem)
-                    self._queue.forget(key)
+    async def _try(self, key: Key) -> None:
+        try:
+            await self._write(key)
+        except (NotFound, Conflict, Invalid) as problem:
+            log.debug("%s %s: the status is not wanted any more: %s", *key, problem)
+            self._queue.forget(key)
+        except (ApiError, OSError, TimeoutError) as problem:
+            if self._queue.failures(key) < ATTEMPTS:
+                self._queue.add_rate_limited(key)
             else:
+                log.warning("%s %s: the status was not written: %s", *key, problem)
                 self._queue.forget(key)
-            finally:
-                self._queue.done(key)
+        else:
+            self._queue.forget(key)
 
     async def _write(self, key: Key) -> None:
         plural, name = key
