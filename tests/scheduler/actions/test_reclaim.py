@@ -1,0 +1,57 @@
+"""reclaim: room that other queues give back, and room that needs no victim."""
+
+from __future__ import annotations
+
+from volcano.testing.builders import Gang, gang, node, queue
+from volcano.testing.world import World
+
+CONF = """
+actions: "reclaim, allocate"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: predicates
+  - name: proportion
+"""
+
+
+def world(*jobs: Gang, cpu: int) -> World:
+    return World(
+        nodes=[node("n0", cpu=cpu)],
+        queues=[queue("mine"), queue("other")],
+        jobs=jobs,
+        conf=CONF,
+    )
+
+
+def running(name: str, pods: int, *, min_available: int) -> Gang:
+    on = ["n0"] * pods
+    return gang(name, pods=pods, nodes=on, cpu=1, min_available=min_available, phase="Running", queue="other")
+
+
+def claimant(pods: int = 1) -> Gang:
+    return gang("new", pods=pods, cpu=1, phase="Inqueue", queue="mine")
+
+
+def test_a_queue_takes_back_what_it_deserves() -> None:
+    decisions = world(running("old", 2, min_available=1), claimant(), cpu=2).cycle()
+
+    assert [eviction.job for eviction in decisions.evictions] == ["default/old"]
+    assert decisions.pipelined == {"default/new-worker-0": "n0"}
+
+
+def test_room_beside_others_is_promised_although_none_of_them_need_go() -> None:
+    decisions = world(running("old", 2, min_available=2), claimant(), cpu=4).cycle()
+
+    assert decisions.evictions == []
+    assert decisions.pipelined == {"default/new-worker-0": "n0"}
+
+
+def test_room_on_a_node_with_nobody_to_ask_is_left_to_allocate() -> None:
+    decisions = world(claimant(), cpu=4).cycle()
+
+    assert decisions.binds == {"default/new-worker-0": "n0"}
+    assert decisions.pipelined == {}
