@@ -39,7 +39,7 @@ def acting_user(request: Request, caller: User, authorizer: Authorizer) -> User:
         if header.startswith(_EXTRA)
     }
     if not name:
-        raise status.bad_request(f"requested {_asked(groups, extra, uid)} without impersonating a user")
+        raise status.bad_request(f"requested {_asked(groups, extra, uid)} without impersonating a user name")
     for question in _questions(name, groups, extra, uid):
         authorizer.require(caller, question)
     return User(name, _with_authentication(name, groups or _groups_of(name)), uid, tuple(sorted(extra.items())))

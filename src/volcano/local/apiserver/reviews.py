@@ -34,6 +34,8 @@ class Reviews:
     async def create(self, call: Call) -> Response:
         resource = call.resource
         body = bodies.read_document(call.request)
+        if resource.plural == "tokenreviews" and not (body.get("spec") or {}).get("token"):
+            raise status.bad_request("token is required for TokenReview in authentication")
         review = self._kinds.read(body, resource.group, resource.version, resource.kind)
         answers = {
             "selfsubjectreviews": self._self,
@@ -98,11 +100,9 @@ class Reviews:
         return found | {"evaluationError": grants.error} if grants.errors else found
 
     def _token(self, call: Call, spec: JsonObject) -> JsonObject:
-        if not spec.get("token"):
-            raise status.bad_request("token is required for TokenReview in authentication")
         user = self._authenticator.by_token(spec["token"])
         if user is None:
-            return {"user": {}, "error": "the token is not known, expired, or its account is gone"}
+            return {"user": {}, "error": "invalid bearer token"}
         return {"authenticated": True, "user": user.document(), "audiences": spec.get("audiences") or []}
 
 
@@ -113,7 +113,7 @@ def _only(rule: JsonObject, fields: tuple[str, ...]) -> JsonObject:
 def _check_access_review(call: Call, review: JsonObject) -> None:
     causes = list(_access_causes(call, review, review.get("spec") or {}))
     if causes:
-        raise status.invalid(call.resource, "", causes)
+        raise status.invalid_kind("", call.resource.group, "", causes)  # the kind is not said, as in Kubernetes
 
 
 def _access_causes(call: Call, review: JsonObject, spec: JsonObject) -> Iterator[Cause]:

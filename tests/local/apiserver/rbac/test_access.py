@@ -170,7 +170,7 @@ async def test_nobody_grants_more_than_they_have() -> None:
         assert (await alice.post(bindings, binding("b", "Role", "fine", "User:bob"))).status == 201
         assert (await alice.post(bindings, binding("c", "ClusterRole", "cluster-admin", "User:bob"))).status == 403
         missing = await alice.post(bindings, binding("d", "ClusterRole", "nothing", "User:bob"))
-        assert (missing.status, missing.message) == (404, f'clusterrole.{GROUP} "nothing" not found')
+        assert (missing.status, missing.message) == (404, f'rolebindings.{GROUP} "nothing" not found')
 
 
 async def test_the_verbs_escalate_and_bind_lift_the_limit() -> None:

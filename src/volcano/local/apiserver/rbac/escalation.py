@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from volcano.local.apiserver.rbac import grants, rules
 from volcano.local.apiserver.rbac.rules import Question, Rule
-from volcano.local.apiserver.status import StatusError, forbidden
+from volcano.local.apiserver.status import forbidden, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,8 +62,7 @@ class Escalation:
             return
         granted = self._resolver.rules_of(reference, call.namespace or "")
         if granted is None:
-            details = {"name": reference.get("name"), "group": grants.GROUP, "kind": plural.removesuffix("s")}
-            raise StatusError(404, "NotFound", grants.no_such_role(reference), details=details)
+            raise not_found(call.resource, str(reference.get("name")))  # Kubernetes names the binding's resource, too
         self._confirm(call, [rule.document for rule in granted])
 
     def _may(self, call: Call, verb: str, plural: str, name: str) -> bool:
