@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -216,7 +215,7 @@ def _sleepers() -> list[str]:
 def test_a_pod_whose_folder_was_removed_ends(supervised: Supervised) -> None:
     supervisor = supervised.start(pod_plan(container_plan("sh", "-c", "sleep 60 & wait")))
     pid = supervised.running()
-    shutil.rmtree(supervised.root / "pods")
+    (supervised.root / "pods").rename(supervised.root / "elsewhere")
     os.kill(supervisor, signal.SIGTERM)  # instead of waiting until it looks
     wait_for(lambda: gone(supervisor))
     assert gone(pid)
