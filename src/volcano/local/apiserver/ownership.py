@@ -54,7 +54,7 @@ def keep_account(
     sent = metadata.pop("managedFields", None)
     if me.subresource:
         sent = None
-    elif sent is not None and not any(sent):
+    elif isinstance(sent, list) and not any(sent):
         return  # an empty list, or a list of nothing, asks to forget
     managers = Managers.sent(sent)
     if managers.empty:
