@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 SHARD_NONE = "none"
 SHARD_SOFT = "soft"
-SHARD_HARD = "hard"
 
 
 @dataclass(frozen=True, slots=True)
