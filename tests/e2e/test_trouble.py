@@ -64,9 +64,8 @@ def test_a_locked_database_is_named_and_left_alone(stopped: Cluster) -> None:
         why = refused(stopped)
         assert f"database {database} is locked" in why
         other.execute("ROLLBACK")
-    stopped("local", "up", "--detach")
-    assert stopped.read(QUEUES, "mine")
-    stopped("local", "down")
+    with running(stopped.home):
+        assert stopped.read(QUEUES, "mine")
 
 
 def test_a_damaged_database_is_named_and_left_alone(stopped: Cluster) -> None:
@@ -79,9 +78,8 @@ def test_a_damaged_database_is_named_and_left_alone(stopped: Cluster) -> None:
     assert "move it away to start empty" in why
     assert database.read_bytes() == damaged
     database.write_bytes(good)
-    stopped("local", "up", "--detach")
-    assert stopped.read(QUEUES, "mine")
-    stopped("local", "down")
+    with running(stopped.home):
+        assert stopped.read(QUEUES, "mine")
 
 
 def test_a_kubeconfig_of_a_cluster_that_is_down_says_so(stopped: Cluster) -> None:
@@ -123,8 +121,6 @@ def test_a_disk_without_room_is_named(small_disk: Path) -> None:
 
 
 def test_a_disk_that_fills_up_refuses_writes_and_loses_none(small_disk: Path) -> None:
-    cluster = Cluster(small_disk)
-    cluster("local", "up", "--detach")
     kept: list[str] = []
 
     async def write_until_refused(client: Client) -> ApiError:
@@ -137,17 +133,18 @@ def test_a_disk_that_fills_up_refuses_writes_and_loses_none(small_disk: Path) ->
             kept.append(f"block-{index}")
         raise AssertionError("the disk is not full yet")
 
-    error = cluster.talk(write_until_refused)
-    assert kept
-    assert error.status in (500, 507)
-    assert "no space left" in str(error)
-    assert "the change was not made" in str(error)
-    assert {item["metadata"]["name"] for item in cluster.list(CONFIGMAPS)} >= set(kept)
+    def kept_blocks_are_there(cluster: Cluster) -> bool:
+        return {item["metadata"]["name"] for item in cluster.list(CONFIGMAPS)} >= set(kept)
 
-    subprocess.run(["mount", "-o", "remount,size=200m", small_disk], check=True)
-    eventually("writes to go through again", lambda: cluster("queue", "create", "after"))
-    cluster("local", "down")
-    cluster("local", "up", "--detach")
-    assert {item["metadata"]["name"] for item in cluster.list(CONFIGMAPS)} >= set(kept)
-    assert cluster.read(QUEUES, "after")
-    cluster("local", "down")
+    with running(small_disk) as cluster:
+        error = cluster.talk(write_until_refused)
+        assert kept
+        assert error.status in (500, 507)
+        assert "no space left" in str(error)
+        assert "the change was not made" in str(error)
+        assert kept_blocks_are_there(cluster)
+        subprocess.run(["mount", "-o", "remount,size=200m", small_disk], check=True)
+        eventually("writes to go through again", lambda: cluster("queue", "create", "after"))
+    with running(small_disk) as cluster:
+        assert kept_blocks_are_there(cluster)
+        assert cluster.read(QUEUES, "after")
