@@ -72,7 +72,7 @@ class PodSupervisor:
 
     def run(self) -> None:
         """Reap, obey, decide, start, wait; until the pod is finished and the disk says so, or its folder is gone."""
-        while os.path.exists(self._folder):
+        while self._is_wanted():
             self._reap()
             self._obey()
             self._probe()
@@ -90,6 +90,9 @@ class PodSupervisor:
                 return
             self._wait()
         self._end_stragglers()
+
+    def _is_wanted(self) -> bool:
+        return os.path.exists(os.path.join(self._folder, PLAN_FILE))
 
     def _recover(self, earlier: PodReport | None) -> PodReport:
         """Take over from a supervisor that was killed: what it ran is ended and counts as failed."""
@@ -110,7 +113,7 @@ class PodSupervisor:
             return
         self._is_saved = False
         while not self._save():
-            if not os.path.exists(self._folder):
+            if not self._is_wanted():
                 return
             time.sleep(RETRY_SECONDS)
         for container, process in forked:
