@@ -1,4 +1,4 @@
-"""The documentation is true: commands run, code compiles, links lead somewhere, generated pages are current."""
+"""The documentation is true: commands and code run, links lead somewhere, generated pages are current."""
 
 from __future__ import annotations
 
@@ -54,11 +54,6 @@ def test_commands_are_understood(block: Block) -> None:
             command = command.get_command(context, name)
             assert command is not None, f"vcctl has no command {name!r}"
         command.make_context(command.name, rest, parent=context)
-
-
-@pytest.mark.parametrize("block", of_language("python"), ids=str)
-def test_code_compiles(block: Block) -> None:
-    compile(block.text, str(block), "exec")
 
 
 @pytest.mark.parametrize("block", of_language("yaml"), ids=str)
@@ -121,7 +116,7 @@ def test_commands_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.xdist_group("docs")
-@pytest.mark.parametrize("block", [block for block in of_language("python") if block.page in RUN], ids=str)
+@pytest.mark.parametrize("block", of_language("python"), ids=str)
 def test_code_runs(block: Block, tmp_path: Path) -> None:
     environment = {**os.environ, "HOME": str(tmp_path)}
     done = subprocess.run(
