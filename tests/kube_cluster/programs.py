@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -23,18 +22,21 @@ class Programs:
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._commands: dict[str, Sequence[str | Path]] = {}
         logs.mkdir(parents=True, exist_ok=True)
 
-    def start(self, name: str, command: Sequence[str | Path], environment: dict[str, str] | None = None) -> None:
+    def start(self, name: str, command: Sequence[str | Path]) -> None:
+        self._commands[name] = command
         with (self._logs / f"{name}.log").open("ab") as log:
             self._running[name] = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **(environment or {})},
-                start_new_session=True,
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+
+    def restart(self, name: str) -> None:
+        """Start the process again as it was started, after killing it if it still runs."""
+        if name in self._running:
+            self.kill(name)
+        self.start(name, self._commands[name])
 
     def await_ready(self, name: str, ready: Callable[[], object], seconds: float = READY_SECONDS) -> None:
         """Wait until `ready` returns something true while the process lives."""
@@ -64,9 +66,6 @@ class Programs:
     def stop_all(self) -> None:
         for name in reversed(list(self._running)):
             self.stop(name)
-
-    def process_id(self, name: str) -> int:
-        return self._running[name].pid
 
     def tail(self, name: str, count: int = 30) -> str:
         lines = (self._logs / f"{name}.log").read_text(errors="replace").splitlines()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sysconfig
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,18 @@ from volcano.local.node.shutdown import stop_pods
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.kube_cluster.control_plane import Address
+
 COMMAND_SECONDS = 90
+
+
+@dataclass(frozen=True)
+class Members:
+    """What a cluster of separate processes is made of, for tests that kill and add some."""
+
+    root: Path
+    programs: Programs
+    address: Address
 
 
 @dataclass(frozen=True)
@@ -26,7 +37,7 @@ class Site:
 
     kind: str
     kubectl: Kubectl
-    programs: Programs | None = field(default=None, compare=False)
+    members: Members | None = None
 
     @property
     def namespace(self) -> str:
@@ -72,7 +83,7 @@ def kube(root: Path, kubectl: Path) -> Iterator[Site]:
     try:
         address = control_plane.start(root, programs)
         volcano.start(root, programs, address)
-        yield Site("kube", Kubectl(kubectl, address.kubeconfig, root), programs)
+        yield Site("kube", Kubectl(kubectl, address.kubeconfig, root), Members(root, programs, address))
     finally:
         programs.stop_all()
         stop_pods(root / "node")

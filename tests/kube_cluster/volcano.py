@@ -31,8 +31,8 @@ SIMULATED = 2
 ADMISSION = ",".join(rule.path for rule in RULES)
 QUICK_LEASE = (
     "--leader-elect=true",
-    "--leader-elect-lease-duration=4s",
-    "--leader-elect-renew-deadline=3s",
+    "--leader-elect-lease-duration=12s",
+    "--leader-elect-renew-deadline=10s",
     "--leader-elect-retry-period=500ms",
 )
 
@@ -73,8 +73,9 @@ def start_scheduler(root: Path, programs: Programs, address: Address, name: str 
     _daemon(programs, name, "volcano.scheduler.daemon.main", address, free_ports(1)[0], *more)
 
 
-def start_node(root: Path, programs: Programs, address: Address) -> None:
-    command = [sys.executable, "-m", "volcano.local.node", "--kubeconfig", str(address.kubeconfig), "--name", NODE]
+def start_node(root: Path, programs: Programs, address: Address, name: str = NODE) -> None:
+    """Simulated nodes, and one that runs processes unless its name is empty."""
+    command = [sys.executable, "-m", "volcano.local.node", "--kubeconfig", str(address.kubeconfig), "--name", name]
     command += ["--data-dir", str(root / "node"), "--cpus", "4", "--memory", "8Gi"]
     command += ["--simulated", str(SIMULATED), "--simulated-cpu", "2", "--simulated-memory", "4Gi"]
     programs.start("node", command)

@@ -16,7 +16,7 @@ says="k8s.io/component-base/version"
 partial="$folder.partial.$$"
 trap 'rm -rf "$partial"' EXIT
 mkdir -p "$partial"
-echo "building Kubernetes $version and etcd: about half an hour of one core the first time" >&2
+echo "building Kubernetes $version and etcd: about ten minutes of two cores the first time" >&2
 CGO_ENABLED=0 "$GO" build -trimpath -buildvcs=false -o "$partial/" \
     -ldflags "-s -w -X $says.gitVersion=$version -X $says.gitMajor=1 -X $says.gitMinor=$(echo "$version" | cut -d. -f2)" \
     go.etcd.io/etcd/server/v3 k8s.io/kubernetes/cmd/kube-apiserver \
