@@ -67,6 +67,9 @@ class Programs:
         for name in reversed(list(self._running)):
             self.stop(name)
 
+    def process_id(self, name: str) -> int:
+        return self._running[name].pid
+
     def tail(self, name: str, count: int = 30) -> str:
         lines = (self._logs / f"{name}.log").read_text(errors="replace").splitlines()
         return "\n".join(lines[-count:])
