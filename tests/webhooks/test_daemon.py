@@ -24,6 +24,8 @@ from volcano.local.apiserver.app import ApiServer
 from volcano.webhooks import manager
 from volcano.webhooks.identity import SECRET_NAME, SecretIdentity
 from volcano.webhooks.options import OptionsError, parse
+from volcano.webhooks.registration import Endpoint as HookEndpoint, configuration_of
+from volcano.webhooks.rules import RULES
 
 SERVICE = ["--webhook-namespace=volcano-system", "--webhook-service-name=hooks"]
 FLAGS = ["--listen-address=127.0.0.1:0", "--enable-healthz=false", "--graceful-shutdown-time=1s"]
@@ -199,10 +201,19 @@ def test_pods_of_others_start_while_we_are_down():
             mutating = await client.get(MUTATING_WEBHOOKS.untyped, "volcano-admission-service-pods-mutate")
             assert mutating["webhooks"][0]["failurePolicy"] == "Ignore"
             validating = await client.get(VALIDATING_WEBHOOKS.untyped, "volcano-admission-service-pods-validate")
-            [condition] = validating["webhooks"][0]["matchConditions"]
-            assert "'volcano'" in condition["expression"]
+            assert validating["webhooks"][0]["failurePolicy"] == "Ignore", "this server evaluates no conditions"
 
     run(scenario)
+
+
+def test_servers_that_evaluate_conditions_ask_about_our_pods_alone():
+    rule = next(rule for rule in RULES if rule.path == "/pods/validate")
+
+    [webhook] = configuration_of(rule, HookEndpoint(url="https://hooks"), "", ("volcano",)).webhooks
+
+    assert webhook.failure_policy == "Fail"
+    [condition] = webhook.match_conditions
+    assert "'volcano'" in condition.expression
 
 
 def test_replicas_share_one_certificate_and_a_spoiled_one_is_replaced():

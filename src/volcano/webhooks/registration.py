@@ -10,7 +10,7 @@ import base64
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from volcano.api import keys
 from volcano.api.admission import (
@@ -64,6 +64,9 @@ class Endpoint:
             return [host.rpartition(":")[0].strip("[]") if ":" in host else host]
         name, namespace = self.service, self.namespace
         return [f"{name}.{namespace}.svc", f"{name}.{namespace}", name, f"{name}.{namespace}.svc.cluster.local"]
+
+
+Configuration: TypeAlias = MutatingWebhookConfiguration | ValidatingWebhookConfiguration
 
 
 class Registrar:
@@ -129,8 +132,29 @@ class Registrar:
             await self._client.create(resource, configuration)
         except AlreadyExists:
             return False
+        except Invalid as refusal:
+            if not _is_about_conditions(refusal):
+                raise
+            return await self._made_without_conditions(resource, configuration)
         log.info("registered %s", configuration.metadata.name)
         return True
+
+    async def _made_without_conditions(self, resource: Resource[Any], configuration: Configuration) -> bool:
+        """For a server that evaluates none: it asks about every pod, and must not wait for us with those of others."""
+        for webhook in configuration.webhooks:
+            webhook.match_conditions = []
+            webhook.failure_policy = "Ignore"
+        try:
+            await self._client.create(resource, configuration)
+        except AlreadyExists:
+            return False
+        log.info("registered %s, without conditions", configuration.metadata.name)
+        return True
+
+
+def _is_about_conditions(refusal: Invalid) -> bool:
+    causes = refusal.details.causes if refusal.details is not None else []
+    return bool(causes) and all(cause.field.endswith(".matchConditions") for cause in causes)
 
 
 def is_mutating(rule: Rule) -> bool:
@@ -141,9 +165,7 @@ def configuration_name(rule: Rule) -> str:
     return PREFIX + rule.path.replace("/", "-")
 
 
-def configuration_of(
-    rule: Rule, endpoint: Endpoint, bundle: str, scheduler_names: tuple[str, ...]
-) -> MutatingWebhookConfiguration | ValidatingWebhookConfiguration:
+def configuration_of(rule: Rule, endpoint: Endpoint, bundle: str, scheduler_names: tuple[str, ...]) -> Configuration:
     """What tells the API server when to call `rule`."""
     version = VERSIONS[rule.group]
     singular, verb = rule.resource.removesuffix("s"), rule.path.rpartition("/")[2]
