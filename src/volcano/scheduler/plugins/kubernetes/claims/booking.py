@@ -38,7 +38,7 @@ class Decided:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._selectors = selectors.installed()
+        self._selectors = selectors.WhenAsked()
         self._market: tuple[tuple[int, int], Pools, selectors.Selectors] | None = None
         self.by_claim: dict[str, Promise] = {}
 

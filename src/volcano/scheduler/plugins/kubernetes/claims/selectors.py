@@ -46,6 +46,18 @@ def installed() -> Selectors:
     return CelSelectors(cel, [optional.ExtOptional(), strings.ExtStrings()])
 
 
+class WhenAsked:
+    """The installed engine, loaded (20 MB) when the first expression comes: most clusters have none."""
+
+    def __init__(self) -> None:
+        self._selectors: Selectors | None = None
+
+    def matches(self, expression: str, driver: str, device: Device) -> bool:
+        if self._selectors is None:
+            self._selectors = installed()
+        return self._selectors.matches(expression, driver, device)
+
+
 class Remembered:
     """Asks about each device once. Devices must live as long as this: they are told apart by identity."""
 
