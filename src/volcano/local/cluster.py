@@ -28,7 +28,25 @@ LEFTOVER_SECONDS = 20.0
 FREE_BYTES = 20 * 1024 * 1024
 """Less than this on the disk and a cluster would come up only to fail at its first writes."""
 _TITLES = {"apiserver": "the API server", "node": "the node"}
-_PRELOADED = ("asyncio", "ssl", "msgspec", "volcano.http.server", "volcano.kube.informer", "volcano.api.resources")
+_PRELOADED = (
+    "asyncio",
+    "hashlib",
+    "logging",
+    "ssl",
+    "uvloop",
+    "volcano.api.core",
+    "volcano.api.resources",
+    "volcano.http.health",
+    "volcano.http.lifetime",
+    "volcano.http.metrics",
+    "volcano.http.server",
+    "volcano.kube.events",
+    "volcano.kube.informer",
+    "volcano.kube.kubeconfig",
+    "volcano.kube.leader",
+    "volcano.kube.transport",
+    "volcano.kube.workqueue",
+)
 
 DEFAULT_SCHEDULER_CONF = """\
 actions: "enqueue, allocate, backfill"
