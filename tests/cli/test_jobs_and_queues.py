@@ -115,6 +115,13 @@ def test_what_cannot_be_done_is_told_on_standard_error(vcctl: Terminal, words: t
     assert vcctl.out == ""
 
 
+def test_a_name_is_given_once_by_flag_or_by_position(vcctl: Terminal):
+    assert vcctl("job", "delete", "--name", "a", "b") == main.USAGE
+    assert "Two names are given, 'a' and 'b'" in vcctl.err
+    assert vcctl("queue", "get", "--name", "x", "x") == main.FAILED
+    assert '"x" not found' in vcctl.err
+
+
 def test_a_misspelt_noun_gets_a_suggestion(vcctl: Terminal):
     assert vcctl("jbo", "list") == main.USAGE
     assert "Did you mean 'job'?" in vcctl.err

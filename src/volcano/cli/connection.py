@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -27,8 +28,15 @@ def connection_flags(command: F) -> F:
 
 
 def name_argument(command: F) -> F:
-    """NAME as a positional, besides the flag that upstream has for it."""
-    return click.argument("name_argument", metavar="[NAME]", required=False, default="")(command)
+    """NAME as a positional, besides the flag that upstream has for it; a command gets what was given as `name`."""
+
+    @functools.wraps(command)
+    def with_one_name(*args: Any, name: str, name_argument: str, **kwargs: Any) -> Any:
+        if name and name_argument and name != name_argument:
+            raise click.UsageError(f"Two names are given, {name!r} and {name_argument!r}: give one.")
+        return command(*args, name=name or name_argument, **kwargs)
+
+    return click.argument("name_argument", metavar="[NAME]", required=False, default="")(cast("F", with_one_name))
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

@@ -58,7 +58,6 @@ def job_flags(command: Any) -> Any:
 def run(
     ctx: click.Context,
     /,
-    name_argument: str,
     name: str,
     namespace: str,
     master: str,
@@ -72,7 +71,6 @@ def run(
     \b
     vcctl job run hello --replicas 4 --min 4 -- sh -c 'echo hello; sleep 3'
     """
-    name = name or name_argument
     if not name and not filename:
         raise fail("job name cannot be left blank")
     command = ctx.meta.get("tail", [])
@@ -217,9 +215,8 @@ async def _list(namespace: str | None, master: str, kubeconfig: str) -> list[Doc
 @job.command()
 @job_flags
 @click.option("-o", "--output", type=click.Choice(OUTPUT_FORMATS), default=None, help="Another form of output.")
-def view(name_argument: str, name: str, namespace: str, output: str | None, master: str, kubeconfig: str) -> None:
+def view(name: str, namespace: str, output: str | None, master: str, kubeconfig: str) -> None:
     """Show one job, its events and, while it waits, why."""
-    name = name or name_argument
     if not name:
         raise fail("job name (specified by --name or -N) is mandatory to view a particular job")
     document, namespace_events, podgroup, troubles = run_async(_view(name, namespace, master, kubeconfig))
@@ -276,10 +273,10 @@ async def podgroup_of(client: Client, document: Document) -> Document | None:
 def _command_job(action: str, verb: str) -> Any:
     @job.command(name=verb)
     @job_flags
-    def command(name_argument: str, name: str, namespace: str, master: str, kubeconfig: str) -> None:
-        if not (name or name_argument):
+    def command(name: str, namespace: str, master: str, kubeconfig: str) -> None:
+        if not name:
             raise fail(f"job name is mandatory to {verb} a particular job")
-        run_async(_send(action, name or name_argument, namespace, master, kubeconfig))
+        run_async(_send(action, name, namespace, master, kubeconfig))
 
     command.help = f"{verb.capitalize()} a job."
     return command
@@ -299,9 +296,8 @@ async def _send(action: str, name: str, namespace: str, master: str, kubeconfig:
 
 @job.command()
 @job_flags
-def delete(name_argument: str, name: str, namespace: str, master: str, kubeconfig: str) -> None:
+def delete(name: str, namespace: str, master: str, kubeconfig: str) -> None:
     """Delete a job and its pods."""
-    name = name or name_argument
     if not name:
         raise fail("job name is mandatory to delete a particular job")
     run_async(_delete(name, namespace, master, kubeconfig))
@@ -319,14 +315,11 @@ async def _delete(name: str, namespace: str, master: str, kubeconfig: str) -> No
 @job_flags
 @click.option("-f", "--follow", is_flag=True, help="Keep printing until the pods have ended.")
 @click.option("--tail", default=None, type=int, help="Only the last lines of each pod.")
-def logs(
-    name_argument: str, name: str, namespace: str, follow: bool, tail: int | None, master: str, kubeconfig: str
-) -> None:
+def logs(name: str, namespace: str, follow: bool, tail: int | None, master: str, kubeconfig: str) -> None:
     """Print the logs of a job's pods.
 
     Each line begins with the name of its pod.
     """
-    name = name or name_argument
     if not name:
         raise fail("job name is mandatory to print the logs of a particular job")
     run_async(_logs(name, namespace, master, kubeconfig, follow=follow, tail=tail))

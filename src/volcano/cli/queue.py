@@ -52,11 +52,11 @@ def list_queues(output: str | None, master: str, kubeconfig: str) -> None:
 @queue.command()
 @queue_flags
 @output_flag
-def get(name_argument: str, name: str, output: str | None, master: str, kubeconfig: str) -> None:
+def get(name: str, output: str | None, master: str, kubeconfig: str) -> None:
     """Show one queue."""
-    if not (name or name_argument):
+    if not name:
         raise fail("name is mandatory to get the particular queue details")
-    _show(*run_async(_read(name or name_argument, master, kubeconfig)), output, as_list=False)
+    _show(*run_async(_read(name, master, kubeconfig)), output, as_list=False)
 
 
 async def _read(name: str, master: str, kubeconfig: str) -> tuple[list[Document], Mapping[str, Counter[str]]]:
@@ -122,9 +122,9 @@ def _amounts(amounts: Mapping[str, object] | None) -> str:
 @queue_flags
 @click.option("-w", "--weight", default=1, show_default=True, help="Its share relative to other queues.")
 @click.option("-S", "--state", default="Open", show_default=True, type=click.Choice(["Open", "Closed"]))
-def create(name_argument: str, name: str, weight: int, state: str, master: str, kubeconfig: str) -> None:
+def create(name: str, weight: int, state: str, master: str, kubeconfig: str) -> None:
     """Create a queue (named "test" when no name is given)."""
-    run_async(_create(name or name_argument or "test", weight, state, master, kubeconfig))
+    run_async(_create(name or "test", weight, state, master, kubeconfig))
 
 
 async def _create(name: str, weight: int, state: str, master: str, kubeconfig: str) -> None:
@@ -146,11 +146,11 @@ async def _create(name: str, weight: int, state: str, master: str, kubeconfig: s
 
 @queue.command()
 @queue_flags
-def delete(name_argument: str, name: str, master: str, kubeconfig: str) -> None:
+def delete(name: str, master: str, kubeconfig: str) -> None:
     """Delete a queue."""
-    if not (name or name_argument):
+    if not name:
         raise fail("queue name must be specified")
-    run_async(_delete(name or name_argument, master, kubeconfig))
+    run_async(_delete(name, master, kubeconfig))
 
 
 async def _delete(name: str, master: str, kubeconfig: str) -> None:
@@ -164,9 +164,8 @@ async def _delete(name: str, master: str, kubeconfig: str) -> None:
 @queue_flags
 @click.option("-w", "--weight", default=0, help="New weight, with --action update.")
 @click.option("-a", "--action", default="", help="open, close or update.")
-def operate(name_argument: str, name: str, weight: int, action: str, master: str, kubeconfig: str) -> None:
+def operate(name: str, weight: int, action: str, master: str, kubeconfig: str) -> None:
     """Open or close a queue, or change its weight."""
-    name = name or name_argument
     if not name:
         raise fail("queue name must be specified")
     if action == "update" and weight <= 0:
