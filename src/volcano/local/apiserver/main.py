@@ -90,17 +90,17 @@ async def serving(options: argparse.Namespace) -> AsyncIterator[ApiServer]:
     await api.start()
     context = server_context(pki.certificate("server"), pki.key("server"), client_authority=pki.certificate("ca"))
     limits = Limits(body_bytes=BODY_BYTES)
-    socket = await serve(api.handle, unix_path=str(data / "api.sock"), limits=limits)
     try:
         server = await _listen(options, partial(serve, api.handle, host=options.host, ssl=context, limits=limits))
     except StartupError:
-        await socket.close(0)
         await api.close()
         raise
     (data / "port").write_text(f"{server.port}\n")
     address = f"https://{_url_host(options.host)}:{server.port}"
     if options.kubeconfig:
         kubeconfig.write(options.kubeconfig, pki, address)
+    # Last: whoever waits for this socket may then use the kubeconfig and the port.
+    socket = await serve(api.handle, unix_path=str(data / "api.sock"), limits=limits)
     log.info("serving on %s and %s", address, data / "api.sock")
     try:
         yield api
