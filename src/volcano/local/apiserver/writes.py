@@ -66,7 +66,6 @@ class Writes:
         document = bodies.read_document(call.request)
         document["metadata"].pop("managedFields", None)  # of the object that this one was copied from
         _check_identity(call, document)
-        document["metadata"].pop("managedFields", None)
         document = self._read(call, document, written_json(call))
         return self._answer(call, 201, await self.create_document(call, document))
 
