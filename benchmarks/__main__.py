@@ -10,7 +10,11 @@ import benchmarks
 
 
 def main() -> int:
-    names = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name[0] != "_")
+    names = sorted(
+        module.name
+        for module in pkgutil.iter_modules(benchmarks.__path__)
+        if module.name[0] != "_" and not module.ispkg
+    )
     failed = []
     for name in names:
         print(f"# {name}", file=sys.stderr, flush=True)

@@ -11,22 +11,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import signal
-import socket
 import ssl
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.apiserver import api_server, cpu_seconds, in_process
-from benchmarks.controllers import document, make_queue
+from benchmarks.rig import clusters
+from benchmarks.rig.jobs import document, make_queues
+from benchmarks.rig.processes import cpu_seconds, in_process
 from volcano.http.client import Endpoint, HttpClient
 from volcano.kube import config
 from volcano.kube.client import Client
@@ -34,7 +27,6 @@ from volcano.kube.transport import HttpTransport
 
 PATHS = ("/jobs/mutate", "/jobs/validate")
 TIMEOUT_SECONDS = 10.0
-READY_SECONDS = 30.0
 
 
 def main() -> None:
@@ -43,48 +35,21 @@ def main() -> None:
     parser.add_argument("--creates", type=int, default=10_000)
     parser.add_argument("--at-once", type=int, default=200)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="volcano-bench-") as folder, api_server(Path(folder)) as (path, _):
-        in_process(prepare, str(path))
-        with webhooks(path) as (port, pid):
-            alone = in_process(ask, port, arguments.alone, 1)
-            before = cpu_seconds(pid)
-            together = in_process(ask, port, arguments.creates, arguments.at_once)
-            spent = cpu_seconds(pid) - before
+    with tempfile.TemporaryDirectory(prefix="volcano-bench-") as folder, clusters.local(Path(folder)) as cluster:
+        in_process(prepare, str(cluster.kubeconfig))
+        port = cluster.start_webhooks(f"--enabled-admission={','.join(PATHS)}")
+        alone = in_process(ask, port, arguments.alone, 1)
+        pid = cluster.pid("vc-webhook-manager")
+        before = cpu_seconds(pid)
+        together = in_process(ask, port, arguments.creates, arguments.at_once)
+        spent = cpu_seconds(pid) - before
     together["cpu_us_per_create"] = round(spent / arguments.creates * 1e6)
     print(json.dumps({"alone": alone, "together": {"at_once": arguments.at_once, **together}}, indent=2))
 
 
-@contextmanager
-def webhooks(kubeconfig: Path) -> Iterator[tuple[int, int]]:
-    """The webhook manager: its port and process id, once it is ready."""
-    port, health = free_port(), free_port()
-    command = [sys.executable, "-m", "volcano.webhooks.manager", f"--kubeconfig={kubeconfig}"]
-    command += [f"--listen-address=127.0.0.1:{port}", f"--healthz-address=127.0.0.1:{health}"]
-    command.append(f"--enabled-admission={','.join(PATHS)}")
-    command += [f"--webhook-url=https://127.0.0.1:{port}"]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        await_ready(f"http://127.0.0.1:{health}/readyz", process)
-        yield port, process.pid
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(10)
-
-
-def await_ready(url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + READY_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(url, timeout=1):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    raise SystemExit("vc-webhook-manager did not become ready")
-
-
 async def prepare(path: str) -> dict[str, Any]:
     client = Client(HttpTransport(config.load(path)))
-    await make_queue(client)
+    await make_queues(client)
     await client.close()
     return {}
 
@@ -141,12 +106,6 @@ def review(number: int) -> bytes:
         },
     }
     return json.dumps(body).encode()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port: int = held.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

@@ -13,12 +13,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import resource
-import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +23,8 @@ from typing import Any
 
 import uvloop
 
+from benchmarks.rig import clusters
+from benchmarks.rig.processes import cpu_seconds, in_process, pss_mib
 from volcano.http.message import Request, Response
 from volcano.http.server import serve
 from volcano.http.tls import server_context
@@ -47,10 +44,11 @@ def main() -> None:
     parser.add_argument("--watchers", type=int, default=10)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="volcano-bench-") as folder:
-        with api_server(Path(folder) / "real") as (path, pid):
+        with clusters.local(Path(folder) / "real") as cluster:
+            pid = cluster.pid("apiserver")
             idle_mib = pss_mib(pid)
             before = cpu_seconds(pid)
-            measured = in_process(load, str(path), arguments.pods, arguments.clients, arguments.watchers)
+            measured = in_process(load, str(cluster.kubeconfig), arguments.pods, arguments.clients, arguments.watchers)
             spent = cpu_seconds(pid) - before
             measured |= {
                 "server_cpu_us_per_create": round(spent / arguments.pods * 1e6, 1),
@@ -141,20 +139,6 @@ def pod(number: int) -> bytes:
 
 
 @contextmanager
-def api_server(data: Path) -> Iterator[tuple[Path, int]]:
-    """The real server in a process of its own: the path of its kubeconfig and its process id."""
-    path = data / "kubeconfig"
-    command = [sys.executable, "-m", "volcano.local.apiserver", "--data-dir", str(data), "--kubeconfig", str(path)]
-    process = subprocess.Popen(command)
-    try:
-        await_file(path, lambda: process.poll() is None)
-        yield path, process.pid
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(10)
-
-
-@contextmanager
 def floor_server(data: Path) -> Iterator[tuple[Path, int]]:
     """A server that knows one answer."""
     path = data / "kubeconfig"
@@ -186,45 +170,12 @@ def run_floor(data: str, path: str) -> None:
     uvloop.run(run())
 
 
-def in_process(target: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """Run a coroutine function in a fresh process on uvloop and return its result."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_child, args=(theirs, target, arguments))
-    process.start()
-    theirs.close()
-    try:
-        result: dict[str, Any] = ours.recv()
-    except EOFError:
-        raise SystemExit("the load process failed, see above") from None
-    process.join()
-    return result
-
-
-def _child(pipe: Any, target: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    pipe.send(uvloop.run(target(*arguments)))
-
-
 def await_file(path: Path, alive: Callable[[], bool]) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not path.exists():
         if not alive() or time.monotonic() > deadline:
             raise SystemExit(f"the server did not start: no {path}")
         time.sleep(0.02)
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and all its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def pss_mib(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 if __name__ == "__main__":

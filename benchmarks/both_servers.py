@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.kube_cluster import control_plane
-from tests.kube_cluster.programs import Programs
 
-from benchmarks.apiserver import HEADERS, api_server, cpu_seconds, in_process, load, pss_mib
+from benchmarks.apiserver import load
+from benchmarks.rig import clusters
+from benchmarks.rig.processes import cpu_seconds, in_process, pss_mib
 from volcano.kube import config
+from volcano.kube.client import Client
 from volcano.kube.transport import HttpTransport
-
-ACCOUNT = b'{"metadata":{"name":"default"},"automountServiceAccountToken":false}'
-SERVER = ("etcd", "kube-apiserver")
 
 
 def main() -> None:
@@ -37,35 +36,26 @@ def main() -> None:
         return
     wanted = (arguments.pods, arguments.clients, arguments.watchers)
     with tempfile.TemporaryDirectory(prefix="volcano-bench-") as folder:
-        with api_server(Path(folder) / "local") as (path, pid):
-            ours = measured(path, [pid], wanted)
-        real = on_kubernetes(Path(folder) / "kube", wanted)
+        with clusters.local(Path(folder) / "local") as cluster:
+            ours = measured(cluster, wanted)
+        with clusters.kubernetes(Path(folder) / "kube", controllers=False) as cluster:
+            asyncio.run(prepare(cluster.kubeconfig))
+            real = measured(cluster, wanted)
     ratio = ours["server_cpu_us_per_create"] / real["server_cpu_us_per_create"]
     print(json.dumps({"local": ours, "kubernetes": real, "cpu_ratio": round(ratio, 3)}, indent=2))
 
 
-def on_kubernetes(root: Path, wanted: tuple[int, int, int]) -> dict[str, Any]:
-    programs = Programs(root / "logs")
-    try:
-        address = control_plane.start(root, programs, controllers=False)
-        asyncio.run(make_account(address.kubeconfig))
-        return measured(address.kubeconfig, [programs.process_id(name) for name in SERVER], wanted)
-    finally:
-        programs.stop_all()
+async def prepare(kubeconfig: Path) -> None:
+    client = Client(HttpTransport(config.load(str(kubeconfig))))
+    await clusters.make_account(client)
+    await client.close()
 
 
-async def make_account(kubeconfig: Path) -> None:
-    transport = HttpTransport(config.load(str(kubeconfig)))
-    await transport.request(
-        "POST", "/api/v1/namespaces/default/serviceaccounts", headers=HEADERS, body=ACCOUNT, timeout=10
-    )
-    await transport.close()
-
-
-def measured(kubeconfig: Path, pids: list[int], wanted: tuple[int, int, int]) -> dict[str, Any]:
+def measured(cluster: clusters.Cluster, wanted: tuple[int, int, int]) -> dict[str, Any]:
     """The workload on one server, and what it cost the server's processes."""
+    pids = [cluster.pid(name) for name in cluster.server]
     before = sum(map(cpu_seconds, pids))
-    found = in_process(load, str(kubeconfig), *wanted)
+    found = in_process(load, str(cluster.kubeconfig), *wanted)
     spent = sum(map(cpu_seconds, pids)) - before
     found["server_cpu_us_per_create"] = round(spent / wanted[0] * 1e6, 1)
     found["server_pss_mib"] = round(sum(map(pss_mib, pids)), 1)

@@ -1,11 +1,12 @@
 """The controllers under load: objects created per second, against a writer that only posts the same objects.
 
-    python -m benchmarks.controllers [--jobs 20] [--replicas 500] [--small-jobs 10000]
+    python -m benchmarks.controllers [--jobs 20] [--replicas 500] [--small-jobs 10000] [--only local|kubernetes]
 
-API server and vc-controller-manager are processes of their own, over TLS; scheduler and nodes are off. One process
-submits the jobs, admits every podgroup as soon as it appears and watches until all pods are there. The floor posts the
-podgroups and pods of the same jobs, 64 requests in flight, under the same watches. A second floor also posts the jobs
-and admits the podgroups, which is the users' and the scheduler's work, not the controllers'. Prints JSON.
+On local mode's API server and on Kubernetes' own (where `make kube` has built it). API server and vc-controller-manager
+are processes of their own, over TLS; scheduler and nodes are off. One process submits the jobs, admits every podgroup
+as soon as it appears and watches until all pods are there. The floor posts the podgroups and pods of the same jobs, 64
+requests in flight, under the same watches. A second floor also posts the jobs and admits the podgroups, which is the
+users' and the scheduler's work, not the controllers'. Prints JSON.
 """
 
 from __future__ import annotations
@@ -13,36 +14,34 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import signal
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from tests.kube_cluster import control_plane
 
-from benchmarks.apiserver import api_server, cpu_seconds, in_process, pss_mib
+from benchmarks.rig import clusters
+from benchmarks.rig.jobs import NAMESPACE, document, make_queues, outcome
+from benchmarks.rig.processes import in_process, pss_mib
+from benchmarks.rig.requests import requests_so_far, writes
 from volcano.api import resources
 from volcano.api.batch import Job
-from volcano.api.meta import JsonObject
 from volcano.api.scheduling import PodGroup
 from volcano.controllers.fanout import each
-from volcano.controllers.job import podgroup, pods
-from volcano.controllers.job.plugins import builtin_plugins
 from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube import config
 from volcano.kube.client import Client
 from volcano.kube.informer import Callbacks, Informer
 from volcano.kube.transport import HttpTransport
 
-NAMESPACE = "default"
-START_SECONDS = 2.0
+CONTROLLERS = "vc-controller-manager"
 REST_SECONDS = 12.0
+
+Make = Callable[[Path], AbstractContextManager[clusters.Cluster]]
 
 
 @dataclass
@@ -60,45 +59,58 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=20)
     parser.add_argument("--replicas", type=int, default=500)
     parser.add_argument("--small-jobs", type=int, default=10_000)
+    parser.add_argument("--only", choices=("local", "kubernetes"))
     arguments = parser.parse_args()
-    result = {
-        "large_jobs": compare(arguments.jobs, arguments.replicas),
-        "small_jobs": compare(arguments.small_jobs, 1),
-    }
+    result: dict[str, Any] = {}
+    for name, make in (("local", clusters.local), ("kubernetes", kubernetes)):
+        if arguments.only not in (None, name):
+            continue
+        if name == "kubernetes" and (why := control_plane.absence()):
+            result[name] = {"skipped": why}
+            continue
+        result[name] = {}
+        for size, jobs, replicas in (
+            ("large_jobs", arguments.jobs, arguments.replicas),
+            ("small_jobs", arguments.small_jobs, 1),
+        ):
+            if jobs:
+                result[name][size] = compare(make, jobs, replicas)
     print(json.dumps(result, indent=2))
 
 
-def compare(jobs: int, replicas: int) -> dict[str, Any]:
+def kubernetes(root: Path) -> AbstractContextManager[clusters.Cluster]:
+    """Without its controllers: nobody else writes."""
+    return clusters.kubernetes(root, controllers=False)
+
+
+def compare(make: Make, jobs: int, replicas: int) -> dict[str, Any]:
+    objects = jobs * (replicas + 1)
     with tempfile.TemporaryDirectory(prefix="volcano-bench-") as folder:
-        with api_server(Path(folder) / "jobs") as (path, server), controllers(path) as pid:
-            time.sleep(START_SECONDS)
-            before, served = cpu_seconds(pid), cpu_seconds(server)
-            measured = in_process(run_jobs, str(path), jobs, replicas)
-            spent, served = cpu_seconds(pid) - before, cpu_seconds(server) - served
-            measured["api_server_cpu_us_per_object"] = round(served / (jobs * (replicas + 1)) * 1e6)
-            measured["controllers_cpu_us_per_pod"] = round(spent / (jobs * replicas) * 1e6, 1)
-            measured["controllers_pss_mib"] = round(pss_mib(pid), 1)
+        with make(Path(folder) / "jobs") as cluster:
+            cluster.start_controllers()
+            measured, cpu = costing(cluster, run_jobs, jobs, replicas)
+            measured["api_server_cpu_us_per_object"] = per(objects, *(cpu[name] for name in cluster.server))
+            measured["controllers_cpu_us_per_object"] = per(objects, cpu[CONTROLLERS])
+            measured["controllers_pss_mib"] = round(pss_mib(cluster.pid(CONTROLLERS)), 1)
         for name, others in (("floor", False), ("floor_with_others", True)):
-            with api_server(Path(folder) / name) as (path, server):
-                before = cpu_seconds(server)
-                floor = in_process(run_writer, str(path), jobs, replicas, others)
-                per_object = (cpu_seconds(server) - before) / (jobs * (replicas + 1))
+            with make(Path(folder) / name) as cluster:
+                floor, cpu = costing(cluster, run_writer, jobs, replicas, others)
+                measured[f"{name}_api_server_cpu_us_per_object"] = per(objects, *(cpu[one] for one in cluster.server))
             measured[f"{name}_objects_per_second"] = floor["objects_per_second"]
-            measured[f"{name}_api_server_cpu_us_per_object"] = round(per_object * 1e6)
+            measured[f"{name}_writer_cpu_us_per_object"] = floor["writer_cpu_us_per_object"]
             measured[f"share_of_{name}"] = round(measured["objects_per_second"] / floor["objects_per_second"], 3)
     return {"jobs": jobs, "replicas": replicas, **measured}
 
 
-@contextmanager
-def controllers(path: Path) -> Iterator[int]:
-    loopback = ["--listen-address=127.0.0.1:0", "--healthz-address=127.0.0.1:0", "--leader-elect=false"]
-    command = [sys.executable, "-m", "volcano.controllers.manager", f"--kubeconfig={path}", *loopback]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        yield process.pid
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(10)
+def costing(cluster: clusters.Cluster, work: Callable[..., Any], *arguments: Any) -> tuple[Any, dict[str, float]]:
+    """What `work` returns, and the CPU that each process of the cluster spent meanwhile."""
+    before = cluster.cpu_seconds()
+    result = in_process(work, str(cluster.kubeconfig), *arguments)
+    return result, {name: after - before[name] for name, after in cluster.cpu_seconds().items()}
+
+
+def per(objects: int, *seconds: float) -> float:
+    return round(sum(seconds) / objects * 1e6)
 
 
 @asynccontextmanager
@@ -132,10 +144,11 @@ async def watched(client: Client, pods_wanted: int) -> AsyncIterator[Watched]:
 async def run_jobs(path: str, jobs: int, replicas: int) -> dict[str, Any]:
     """Submit all jobs at once and wait until every podgroup and pod exists."""
     client = Client(HttpTransport(config.load(path)))
-    await make_queue(client)
+    await clusters.make_account(client)
+    await make_queues(client)
     async with watched(client, jobs * replicas) as seen:
         admitters = [asyncio.create_task(admit(client, seen.groups)) for _ in range(8)]
-        version = await server_version(client)
+        before = await requests_so_far(path)
         started = time.perf_counter()
 
         async def submit(number: int) -> None:
@@ -146,32 +159,28 @@ async def run_jobs(path: str, jobs: int, replicas: int) -> dict[str, Any]:
         await seen.complete.wait()
         elapsed = time.perf_counter() - started
         statuses = seen.statuses
-        before = await at_rest(client)
+        calm = await at_rest(path)
         await asyncio.sleep(REST_SECONDS)
-        after = await server_version(client)
+        after = writes(await requests_so_far(path))
         for task in admitters:
             task.cancel()
+    own = 2 * jobs  # to submit each and to admit it
     return {
         "objects_per_second": round(jobs * (replicas + 1) / elapsed),
         "status_writes_per_job_meanwhile": round(statuses / jobs, 1),
         "status_writes_per_job": round(seen.statuses / jobs, 1),
-        "writes_per_pod": round((before - version - 2 * jobs) / (jobs * replicas), 2),
-        "writes_at_rest": after - before,
+        "writes_per_pod": round((calm - writes(before) - own) / (jobs * replicas), 2),
+        "writes_at_rest": after - calm,
     }
 
 
-async def server_version(client: Client) -> int:
-    """Counts every write so far: those of the benchmark are two per job, to submit and to admit it."""
-    return int((await client.list(resources.QUEUES)).resource_version)
-
-
-async def at_rest(client: Client) -> int:
-    """The version once nothing has been written for a while; counters may come some seconds late."""
-    version = -1
-    while (now := await server_version(client)) != version:
-        version = now
+async def at_rest(path: str) -> int:
+    """The writes so far, once there have been none for a while; counters may come some seconds late."""
+    count = -1
+    while (now := writes(await requests_so_far(path))) != count:
+        count = now
         await asyncio.sleep(REST_SECONDS)
-    return version
+    return count
 
 
 async def admit(client: Client, groups: asyncio.Queue[PodGroup]) -> None:
@@ -183,14 +192,13 @@ async def admit(client: Client, groups: asyncio.Queue[PodGroup]) -> None:
 async def run_writer(path: str, jobs: int, replicas: int, others: bool) -> dict[str, Any]:
     """Post the podgroups and pods of the same jobs; with `others`, the jobs and the admissions too."""
     client = Client(HttpTransport(config.load(path)))
-    await make_queue(client)
+    await clusters.make_account(client)
+    await make_queues(client)
     bodies: list[tuple[Any, Any]] = []
     for number in range(jobs):
-        job = msgspec.convert(document(number, replicas), Job)
-        job.metadata.uid = f"00000000-0000-4000-8000-{number:012}"
-        mould = pods.mould(job, job.spec.tasks[0], builtin_plugins())
-        bodies.append((resources.PODGROUPS.untyped, podgroup.build(job, {})))
-        bodies += [(POD_VIEWS, msgspec.Raw(mould.body(index))) for index in range(replicas)]
+        group, pods = outcome(number, replicas)
+        bodies.append((resources.PODGROUPS.untyped, group))
+        bodies += [(POD_VIEWS, pod) for pod in pods]
         if others:
             bodies.append((resources.JOBS.untyped, document(number, replicas)))
 
@@ -199,36 +207,15 @@ async def run_writer(path: str, jobs: int, replicas: int, others: bool) -> dict[
 
     async with watched(client, jobs * replicas) as seen:
         admitters = [asyncio.create_task(admit(client, seen.groups)) for _ in range(8 * others)]
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.process_time()
         failures = await each(bodies, post)
         assert not failures, failures[0]
         await seen.complete.wait()
-        elapsed = time.perf_counter() - started
+        elapsed, spent = time.perf_counter() - started, time.process_time() - cpu_started
         for task in admitters:
             task.cancel()
-    return {"objects_per_second": round(jobs * (replicas + 1) / elapsed)}
-
-
-async def make_queue(client: Client) -> None:
-    for name in ("root", "default"):
-        await client.create(resources.QUEUES.untyped, {"metadata": {"name": name}, "spec": {"weight": 1}})
-
-
-def document(number: int, replicas: int) -> JsonObject:
-    containers = [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "100m"}}}]
-    task = {"name": "worker", "replicas": replicas, "template": {"spec": {"containers": containers}}}
-    return {
-        "apiVersion": resources.JOBS.api_version,
-        "kind": resources.JOBS.kind,
-        "metadata": {"name": f"job-{number}", "namespace": NAMESPACE},
-        "spec": {
-            "minAvailable": replicas,
-            "schedulerName": "volcano",
-            "queue": "default",
-            "plugins": {"env": []},
-            "tasks": [task],
-        },
-    }
+    objects = jobs * (replicas + 1)
+    return {"objects_per_second": round(objects / elapsed), "writer_cpu_us_per_object": per(objects, spent)}
 
 
 if __name__ == "__main__":

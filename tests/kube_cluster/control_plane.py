@@ -51,8 +51,18 @@ class Address:
             return None
 
 
-def start(root: Path, programs: Programs, *, controllers: bool = True, options: tuple[str, ...] = ()) -> Address:
-    """Start the control plane with everything it writes under `root`; return when it is ready."""
+def start(
+    root: Path,
+    programs: Programs,
+    *,
+    controllers: bool = True,
+    options: tuple[str, ...] = (),
+    controller_options: tuple[str, ...] = (),
+) -> Address:
+    """Start the control plane with everything it writes under `root`; return when it is ready.
+
+    `options` are further flags of kube-apiserver, `controller_options` of kube-controller-manager.
+    """
     etcd_port, peer_port, port = free_ports(3)
     pki = certificates.ensure(root / "pki", [HOST, "localhost", "10.96.0.1", "kubernetes.default.svc"])
     address = Address(f"https://{HOST}:{port}", pki, root / "kubeconfig")
@@ -61,7 +71,7 @@ def start(root: Path, programs: Programs, *, controllers: bool = True, options: 
     start_api_server(programs, pki, etcd_port, port, options)
     programs.await_ready("kube-apiserver", lambda: address.get("/readyz") == "ok")
     if controllers:
-        start_controllers(programs, address)
+        start_controllers(programs, address, controller_options)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         programs.await_ready("kube-controller-manager", lambda: address.get(account))
     return address
@@ -114,7 +124,7 @@ def start_api_server(
     )
 
 
-def start_controllers(programs: Programs, address: Address) -> None:
+def start_controllers(programs: Programs, address: Address, options: tuple[str, ...] = ()) -> None:
     programs.start(
         "kube-controller-manager",
         [
@@ -125,5 +135,6 @@ def start_controllers(programs: Programs, address: Address) -> None:
             f"--controllers={CONTROLLERS}",
             "--leader-elect=false",
             "--secure-port=0",
+            *options,
         ],
     )

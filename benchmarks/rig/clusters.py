@@ -1,0 +1,143 @@
+"""API servers to measure on: local mode's, or Kubernetes' own with its controllers; daemons beside them.
+
+Kubernetes' programs are those of `make kube`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.kube_cluster import control_plane, volcano
+from tests.kube_cluster.programs import Programs, free_ports
+
+from benchmarks.rig.processes import cpu_seconds, peak_mib
+from volcano.api.resources import NODES, SERVICE_ACCOUNTS
+from volcano.kube import config
+from volcano.kube.client import Client
+from volcano.kube.errors import AlreadyExists
+from volcano.kube.transport import HttpTransport
+from volcano.local.cluster import DEFAULT_SCHEDULER_CONF
+
+NODE_SIZE = ("--simulated-cpu=32", "--simulated-memory=256Gi", "--simulated-pods=110")
+LENIENT = "--node-monitor-grace-period=1h"
+"""Simulated nodes renew their leases rarely: they would be taken for dead."""
+NODES_SECONDS = 120.0
+
+
+@dataclass
+class Cluster:
+    """An API server, and every process that a run starts beside it."""
+
+    root: Path
+    kubeconfig: Path
+    programs: Programs
+    server: tuple[str, ...]
+    names: list[str]
+
+    def start(self, name: str, module: str, *flags: str) -> None:
+        """A program of ours that finds the API server through the kubeconfig."""
+        self.programs.start(name, [sys.executable, "-m", module, "--kubeconfig", str(self.kubeconfig), *flags])
+        self.names.append(name)
+
+    def pid(self, name: str) -> int:
+        return self.programs.process_id(name)
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """CPU that each process has used so far."""
+        return {name: cpu_seconds(self.pid(name)) for name in self.names}
+
+    def peak_mib(self) -> dict[str, float]:
+        return {name: round(peak_mib(self.pid(name)), 1) for name in self.names}
+
+    # Daemons
+
+    def start_controllers(self) -> None:
+        self._daemon("vc-controller-manager", "volcano.controllers.manager", "--listen-address=127.0.0.1:0")
+
+    def start_scheduler(self) -> None:
+        conf = self.root / "scheduler.yaml"
+        conf.write_text(DEFAULT_SCHEDULER_CONF)
+        flags = f"--scheduler-conf={conf}", "--listen-address=127.0.0.1:0"
+        self._daemon("vc-scheduler", "volcano.scheduler.daemon.main", *flags)
+
+    def start_webhooks(self, *flags: str) -> int:
+        """With its default admission unless `flags` say otherwise; returns its port."""
+        port = free_ports(1)[0]
+        place = f"--listen-address=127.0.0.1:{port}", f"--webhook-url=https://127.0.0.1:{port}"
+        self._daemon("vc-webhook-manager", "volcano.webhooks.manager", *place, *flags)
+        return port
+
+    def start_nodes(self, count: int) -> None:
+        """Simulated nodes; returns when all of them can be used."""
+        flags = "--name=", f"--data-dir={self.root / 'nodes'}", f"--simulated={count}", *NODE_SIZE
+        self.start("nodes", "volcano.local.node", *flags)
+        self.programs.await_ready("nodes", lambda: asyncio.run(usable_nodes(self.kubeconfig)) == count, NODES_SECONDS)
+
+    def _daemon(self, name: str, module: str, *flags: str) -> None:
+        port = free_ports(1)[0]
+        self.start(name, module, *flags, f"--healthz-address=127.0.0.1:{port}")
+        self.programs.await_ready(name, lambda: answers(f"http://127.0.0.1:{port}/readyz"))
+
+
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@contextmanager
+def local(root: Path) -> Iterator[Cluster]:
+    """Local mode's API server alone, on disk."""
+    programs = Programs(root / "logs")
+    cluster = Cluster(root, root / "kubeconfig", programs, ("apiserver",), [])
+    try:
+        cluster.start("apiserver", "volcano.local.apiserver", "--data-dir", str(root / "data"))
+        programs.await_ready("apiserver", cluster.kubeconfig.exists)
+        yield cluster
+    finally:
+        programs.stop_all()
+
+
+@contextmanager
+def kubernetes(root: Path, *, controllers: bool = True, options: tuple[str, ...] = ()) -> Iterator[Cluster]:
+    """kube-apiserver on etcd (which does not wait for the disk), our CRDs in it; kube-controller-manager if wanted."""
+    programs = Programs(root / "logs")
+    server = ("etcd", "kube-apiserver")
+    names = [*server, *(["kube-controller-manager"] if controllers else [])]
+    try:
+        address = control_plane.start(
+            root, programs, controllers=controllers, options=options, controller_options=(LENIENT,)
+        )
+        asyncio.run(volcano.install(address.kubeconfig))
+        yield Cluster(root, address.kubeconfig, programs, server, names)
+    finally:
+        programs.stop_all()
+
+
+async def make_account(client: Client) -> None:
+    """The service account that pods need; Kubernetes' controllers make it where they run."""
+    account = {"metadata": {"name": "default"}, "automountServiceAccountToken": False}
+    with suppress(AlreadyExists):
+        await client.create(SERVICE_ACCOUNTS.untyped, account, "default")
+
+
+async def usable_nodes(kubeconfig: Path) -> int:
+    """How many nodes are ready and without taint."""
+    client = Client(HttpTransport(config.load(str(kubeconfig))))
+    try:
+        listing = await client.list(NODES)
+    finally:
+        await client.close()
+    return sum(
+        not node.spec.taints and any(one.type == "Ready" and one.status == "True" for one in node.status.conditions)
+        for node in listing.items
+    )
