@@ -19,7 +19,7 @@ from volcano.kube.client import Client
 from volcano.kube.errors import NotFound
 from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.app import ApiServer
-from volcano.local.apiserver.store import Store
+from volcano.local.apiserver.storage.store import Store
 
 NAMESPACE = "default"
 SLEEPER = {"containers": [{"name": "c", "image": "busybox", "command": ["sleep", "5"]}]}

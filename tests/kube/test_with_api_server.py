@@ -24,7 +24,7 @@ from volcano.kube.informer import Informer
 from volcano.kube.leader import LeaderElector
 from volcano.kube.transport import HttpTransport, InProcessTransport
 from volcano.local.apiserver.app import ApiServer
-from volcano.local.apiserver.store import Store
+from volcano.local.apiserver.storage.store import Store
 
 
 @asynccontextmanager

@@ -1,11 +1,11 @@
-// Prints the wire facts of Kubernetes' API types: src/volcano/local/apiserver/protobuf.table.
+// Prints the wire facts of Kubernetes' API types: src/volcano/local/apiserver/wire/protobuf.table.
 //
 // One line per kind ("apiVersion kind message") and per message ("message number:json:type …").
 // Types: string int bool bytes double quantity time microtime intorstring raw strings duration, or a message.
 // Prefixes: * pointer and ! written even when zero (both keep zero values), [] list, {} map, ~ inlined into its parent.
 // Messages whose fields have no names are choices: in JSON, one of the fields stands for the message.
 //
-//	cd tools/protobuf && go run . > ../../src/volcano/local/apiserver/protobuf.table
+//	cd tools/protobuf && go run . > ../../src/volcano/local/apiserver/wire/protobuf.table
 package main
 
 import (

@@ -39,7 +39,7 @@ class InProcess:
 async def in_process(layout: Layout, options: Options) -> AsyncIterator[InProcess]:
     """Bring the cluster up, yield once it takes jobs, and stop its daemons at the end. Pods' processes go on."""
     from volcano.local.apiserver import main as apiserver
-    from volcano.local.apiserver.journal import StorageError, StorageUnavailable
+    from volcano.local.apiserver.storage.journal import StorageError, StorageUnavailable
 
     arguments = apiserver.parse_arguments(api_server(layout, options).argv)
     try:

@@ -11,7 +11,7 @@ from typing import Any
 from volcano.http.message import Peer, Request, Response
 from volcano.kube.transport import ADMIN
 from volcano.local.apiserver.app import ApiServer
-from volcano.local.apiserver.store import Store
+from volcano.local.apiserver.storage.store import Store
 
 PODS = "/api/v1/namespaces/default/pods"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"

@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from volcano.local.apiserver.shapes import Shape, Shapes
+from volcano.local.apiserver.merging.shapes import Shape, Shapes
 
 MERGED_BY_NAME = {
     "x-kubernetes-patch-strategy": "merge",

@@ -16,18 +16,19 @@ from hypothesis import given, settings, strategies as st
 from tests.local.apiserver.api import APPLY, CONFIGMAPS, JSON_PATCH, MERGE, STRATEGIC, api, configmap
 from volcano.api.resources import PODS
 from volcano.http.message import Request
-from volcano.local.apiserver import bodies, patch
-from volcano.local.apiserver.apply import apply_patch
+from volcano.local.apiserver.catalog.kinds import Kinds
+from volcano.local.apiserver.catalog.registry import Registry
 from volcano.local.apiserver.faults import PatchError
-from volcano.local.apiserver.kinds import Kinds
-from volcano.local.apiserver.managers import Managers
-from volcano.local.apiserver.ownership import keep_account, key_of
-from volcano.local.apiserver.patch import json_patch, merge_patch
-from volcano.local.apiserver.protobuf import decode_protobuf
-from volcano.local.apiserver.registry import Registry
-from volcano.local.apiserver.selectors import parse_field_selector, parse_label_selector
-from volcano.local.apiserver.shapes import shape_of
-from volcano.local.apiserver.strategic import strategic_patch
+from volcano.local.apiserver.merging import patch
+from volcano.local.apiserver.merging.apply import apply_patch
+from volcano.local.apiserver.merging.managers import Managers
+from volcano.local.apiserver.merging.ownership import keep_account, key_of
+from volcano.local.apiserver.merging.patch import json_patch, merge_patch
+from volcano.local.apiserver.merging.shapes import shape_of
+from volcano.local.apiserver.merging.strategic import strategic_patch
+from volcano.local.apiserver.verbs.selectors import parse_field_selector, parse_label_selector
+from volcano.local.apiserver.wire import bodies
+from volcano.local.apiserver.wire.protobuf import decode_protobuf
 
 FEW = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "60")), deadline=None)
 INFO = Registry.standard().get(PODS)

@@ -13,7 +13,7 @@ from volcano.api.scheduling import PodGroup
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.app import ApiServer
-from volcano.local.apiserver.store import Store
+from volcano.local.apiserver.storage.store import Store
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.server import Scheduler
 from volcano.testing.builders import Gang, node

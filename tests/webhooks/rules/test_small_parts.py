@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from volcano.api.batch import Job
-from volcano.local.apiserver.patch import json_patch
+from volcano.local.apiserver.merging.patch import json_patch
 from volcano.webhooks.rules import names
 from volcano.webhooks.rules.decode import MalformedObject, decoded
 from volcano.webhooks.rules.edits import Edits

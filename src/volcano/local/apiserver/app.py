@@ -14,32 +14,32 @@ import msgspec
 
 from volcano.http.message import Response
 from volcano.local.apiserver import bootstrap, status
-from volcano.local.apiserver.access import Authorizer, Question
-from volcano.local.apiserver.admission import Admission
-from volcano.local.apiserver.admission_quota import Quotas
-from volcano.local.apiserver.authn import Authenticator
+from volcano.local.apiserver.access.authn import Authenticator
+from volcano.local.apiserver.access.authorizer import Authorizer, Question
+from volcano.local.apiserver.access.impersonation import acting_user
+from volcano.local.apiserver.access.rbac.aggregation import Aggregation
+from volcano.local.apiserver.access.rbac.escalation import Escalation
+from volcano.local.apiserver.access.reviews import Reviews
+from volcano.local.apiserver.access.tokens import ServiceAccountTokens
+from volcano.local.apiserver.admission.chain import Admission
+from volcano.local.apiserver.admission.quota import Quotas
 from volcano.local.apiserver.call import Call, User
+from volcano.local.apiserver.catalog.definitions import COLLECTION as DEFINITIONS, Definitions
+from volcano.local.apiserver.catalog.kinds import Kinds
+from volcano.local.apiserver.catalog.published import Publisher, version
+from volcano.local.apiserver.catalog.registry import Registry
 from volcano.local.apiserver.clock import WallClock
-from volcano.local.apiserver.definitions import COLLECTION as DEFINITIONS, Definitions
-from volcano.local.apiserver.deletes import Deletes
-from volcano.local.apiserver.events import Expiry
 from volcano.local.apiserver.faults import PatchError
-from volcano.local.apiserver.impersonation import acting_user
-from volcano.local.apiserver.journal import StorageError, StorageFull
-from volcano.local.apiserver.kinds import Kinds
 from volcano.local.apiserver.monitoring import Monitor
-from volcano.local.apiserver.published import Publisher, version
-from volcano.local.apiserver.rbac.aggregation import Aggregation
-from volcano.local.apiserver.rbac.escalation import Escalation
-from volcano.local.apiserver.reads import Reads, respond
-from volcano.local.apiserver.registry import Registry
-from volcano.local.apiserver.reviews import Reviews
 from volcano.local.apiserver.routing import Target, parse, verb_of
-from volcano.local.apiserver.store import Store
-from volcano.local.apiserver.subresources import Subresources
-from volcano.local.apiserver.tokens import ServiceAccountTokens
+from volcano.local.apiserver.storage.journal import StorageError, StorageFull
+from volcano.local.apiserver.storage.store import Store
+from volcano.local.apiserver.strategies.events import Expiry
+from volcano.local.apiserver.subresources.table import Subresources
 from volcano.local.apiserver.usage import Usage
-from volcano.local.apiserver.writes import Writes
+from volcano.local.apiserver.verbs.deletes import Deletes
+from volcano.local.apiserver.verbs.reads import Reads, respond
+from volcano.local.apiserver.verbs.writes import Writes
 
 if TYPE_CHECKING:
     from volcano.http.message import Request

@@ -12,12 +12,12 @@ from volcano.api.resources import (
     ROLE_BINDINGS,
     ROLES,
 )
-from volcano.local.apiserver.rbac import seeds
-from volcano.local.apiserver.small_kinds import SYSTEM_CLASSES
+from volcano.local.apiserver.access.rbac import seeds
+from volcano.local.apiserver.strategies.small_kinds import SYSTEM_CLASSES
 
 if TYPE_CHECKING:
-    from volcano.local.apiserver.registry import Registry, ResourceInfo
-    from volcano.local.apiserver.writes import Writes
+    from volcano.local.apiserver.catalog.registry import Registry, ResourceInfo
+    from volcano.local.apiserver.verbs.writes import Writes
 
 JsonObject = dict[str, Any]
 

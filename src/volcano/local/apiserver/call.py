@@ -9,7 +9,7 @@ from volcano.local.apiserver import status
 
 if TYPE_CHECKING:
     from volcano.http.message import Request
-    from volcano.local.apiserver.registry import ResourceInfo
+    from volcano.local.apiserver.catalog.registry import ResourceInfo
 
 JsonObject = dict[str, Any]
 

@@ -21,11 +21,11 @@ from volcano.http.lifetime import LOG_FORMAT, loop_factory
 from volcano.http.server import Limits, Server, serve
 from volcano.http.tls import server_context
 from volcano.local.apiserver import certificates, kubeconfig
+from volcano.local.apiserver.access.authn import Authenticator, read_tokens
+from volcano.local.apiserver.access.tokens import ServiceAccountTokens, signing_key
 from volcano.local.apiserver.app import ApiServer
-from volcano.local.apiserver.authn import Authenticator, read_tokens
-from volcano.local.apiserver.journal import StorageError, StorageUnavailable
-from volcano.local.apiserver.store import Store
-from volcano.local.apiserver.tokens import ServiceAccountTokens, signing_key
+from volcano.local.apiserver.storage.journal import StorageError, StorageUnavailable
+from volcano.local.apiserver.storage.store import Store
 
 log = logging.getLogger("volcano.apiserver")
 

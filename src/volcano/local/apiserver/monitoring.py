@@ -10,7 +10,7 @@ from volcano.http.metrics import Registry as Metrics
 
 if TYPE_CHECKING:
     from volcano.http.message import Request
-    from volcano.local.apiserver.store import Store
+    from volcano.local.apiserver.storage.store import Store
 
 _TEXT = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
 _PROBES = ("healthz", "livez", "readyz")

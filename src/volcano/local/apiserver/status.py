@@ -11,7 +11,7 @@ from volcano.local.apiserver.faults import Cause, PatchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from volcano.local.apiserver.registry import ResourceInfo
+    from volcano.local.apiserver.catalog.registry import ResourceInfo
 
 JsonObject = dict[str, Any]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from volcano.local.apiserver import status
-from volcano.local.apiserver.reads import respond
-from volcano.local.apiserver.selectors import parse_label_selector
+from volcano.local.apiserver.verbs.reads import respond
+from volcano.local.apiserver.verbs.selectors import parse_label_selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from volcano.http.message import Response
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.certificates import Pki
-    from volcano.local.apiserver.entries import Entry
-    from volcano.local.apiserver.store import Store
+    from volcano.local.apiserver.storage.entries import Entry
+    from volcano.local.apiserver.storage.store import Store
 
 JsonObject = dict[str, Any]
 

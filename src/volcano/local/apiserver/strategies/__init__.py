@@ -1,0 +1,1 @@
+"""What is special about each kind when it is written: defaults, fields the server owns, validation."""

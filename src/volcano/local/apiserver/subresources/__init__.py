@@ -1,0 +1,1 @@
+"""Endpoints below an object: scale, logs, exec, binding, eviction."""

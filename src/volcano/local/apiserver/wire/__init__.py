@@ -1,0 +1,1 @@
+"""Foreign bytes into documents and documents into the forms that clients ask for."""
