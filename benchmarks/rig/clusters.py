@@ -26,8 +26,8 @@ from volcano.kube.transport import HttpTransport
 from volcano.local.cluster import DEFAULT_SCHEDULER_CONF
 
 NODE_SIZE = ("--simulated-cpu=32", "--simulated-memory=256Gi", "--simulated-pods=110")
-LENIENT = "--node-monitor-grace-period=1h"
-"""Simulated nodes renew their leases rarely: they would be taken for dead."""
+CONTROLLER_OPTIONS = ("--node-monitor-grace-period=1h", "--kube-api-qps=1000", "--kube-api-burst=1000")
+"""Simulated nodes renew their leases rarely, and would be taken for dead; a thousand of them come at once."""
 NODES_SECONDS = 120.0
 
 
@@ -115,7 +115,7 @@ def kubernetes(root: Path, *, controllers: bool = True, options: tuple[str, ...]
     names = [*server, *(["kube-controller-manager"] if controllers else [])]
     try:
         address = control_plane.start(
-            root, programs, controllers=controllers, options=options, controller_options=(LENIENT,)
+            root, programs, controllers=controllers, options=options, controller_options=CONTROLLER_OPTIONS
         )
         asyncio.run(volcano.install(address.kubeconfig))
         yield Cluster(root, address.kubeconfig, programs, server, names)
