@@ -97,30 +97,24 @@ def answers(url: str) -> bool:
 @contextmanager
 def local(root: Path) -> Iterator[Cluster]:
     """Local mode's API server alone, on disk."""
-    programs = Programs(root / "logs")
-    cluster = Cluster(root, root / "kubeconfig", programs, ("apiserver",), [])
-    try:
+    with Programs(root) as programs:
+        cluster = Cluster(root, root / "kubeconfig", programs, ("apiserver",), [])
         cluster.start("apiserver", "volcano.local.apiserver", "--data-dir", str(root / "data"))
         programs.await_ready("apiserver", cluster.kubeconfig.exists)
         yield cluster
-    finally:
-        programs.stop_all()
 
 
 @contextmanager
 def kubernetes(root: Path, *, controllers: bool = True, options: tuple[str, ...] = ()) -> Iterator[Cluster]:
     """kube-apiserver on etcd (which does not wait for the disk), our CRDs in it; kube-controller-manager if wanted."""
-    programs = Programs(root / "logs")
     server = ("etcd", "kube-apiserver")
     names = [*server, *(["kube-controller-manager"] if controllers else [])]
-    try:
+    with Programs(root) as programs:
         address = control_plane.start(
             root, programs, controllers=controllers, options=options, controller_options=CONTROLLER_OPTIONS
         )
         asyncio.run(volcano.install(address.kubeconfig))
         yield Cluster(root, address.kubeconfig, programs, server, names)
-    finally:
-        programs.stop_all()
 
 
 async def make_account(client: Client) -> None:

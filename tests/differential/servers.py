@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 @contextmanager
 def kubernetes(root: Path) -> Iterator[Path]:
     """etcd and kube-apiserver, with nobody else who writes; yields the administrator's kubeconfig."""
-    programs = Programs(root / "logs")
-    try:
+    with Programs(root) as programs:
         yield control_plane.start(root, programs, controllers=False).kubeconfig
-    finally:
-        programs.stop_all()
 
 
 @asynccontextmanager

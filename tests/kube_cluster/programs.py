@@ -1,4 +1,7 @@
-"""Child processes of a test cluster: started with a log file each, watched while awaited, ended in reverse order."""
+"""Child processes of a test cluster: started with a log file each, watched while awaited, ended in reverse order.
+
+`keeper` ends them when the test run is killed.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,34 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+from tests.kube_cluster.keeper import Keeper
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+    from types import TracebackType
 
 READY_SECONDS = 120.0
-GRACE_SECONDS = 15.0
+GRACE_SECONDS = 5.0
 
 
 class Programs:
-    """The processes of one cluster. `logs` gets a file per process."""
+    """The processes of one cluster, which writes below `root`: a log file per process in "logs", its pods in "node"."""
 
-    def __init__(self, logs: Path) -> None:
-        self._logs = logs
+    def __init__(self, root: Path) -> None:
+        self._logs = root / "logs"
+        self._keeper = Keeper(root / "node")
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, Sequence[str | Path]] = {}
-        logs.mkdir(parents=True, exist_ok=True)
+        self._logs.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Programs:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop_all()
 
     def start(self, name: str, command: Sequence[str | Path]) -> None:
         self._commands[name] = command
@@ -31,6 +46,7 @@ class Programs:
             self._running[name] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+        self._keeper.started(self._running[name].pid)
 
     def restart(self, name: str) -> None:
         """Start the process again as it was started, after killing it if it still runs."""
@@ -52,6 +68,7 @@ class Programs:
         process = self._running.pop(name)
         process.kill()
         process.wait()
+        self._keeper.ended(process.pid)
 
     def stop(self, name: str) -> None:
         process = self._running.pop(name)
@@ -62,10 +79,13 @@ class Programs:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        self._keeper.ended(process.pid)
 
     def stop_all(self) -> None:
+        """Stop every process, then every pod."""
         for name in reversed(list(self._running)):
             self.stop(name)
+        self._keeper.close()
 
     def process_id(self, name: str) -> int:
         return self._running[name].pid

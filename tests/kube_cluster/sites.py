@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from tests.kube_cluster import control_plane, volcano
 from tests.kube_cluster.programs import Programs
 from tests.kubectl.harness import Cluster, Kubectl, Result
-from volcano.local.node.shutdown import stop_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,11 +78,7 @@ def local(root: Path, kubectl: Path) -> Iterator[Site]:
 
 def kube(root: Path, kubectl: Path) -> Iterator[Site]:
     """etcd, kube-apiserver and kube-controller-manager, with our daemons and our node."""
-    programs = Programs(root / "logs")
-    try:
+    with Programs(root) as programs:
         address = control_plane.start(root, programs)
         volcano.start(root, programs, address)
         yield Site("kube", Kubectl(kubectl, address.kubeconfig, root), Members(root, programs, address))
-    finally:
-        programs.stop_all()
-        stop_pods(root / "node")
