@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak check bench kube docs clean
+.PHONY: help install demo test soak check bench kube test-kube docs clean
 
 help: ## Show what each verb does
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F '\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F '\t' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## Create the virtual environment and install the project with its development tools
 
@@ -37,6 +37,9 @@ bench: $(STAMP) ## Run every benchmark and print its figures as JSON
 
 kube: ## Build a real Kubernetes control plane for tests, into the cache of the user (needs Go; long the first time)
 	@sh tools/kube/build.sh
+
+test-kube: $(STAMP) ## Run the tests that need the control plane of `make kube`, two at a time (skipped where it is absent)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'kube and not soak'
 
 docs: $(STAMP) ## Write the reference pages anew, then run every command and follow every link of the documentation
 	$(BIN)/python -m tools.reference

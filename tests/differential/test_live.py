@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.differential.catalogue import Sequence
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("clusters")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("differential")]
 
 SEQUENCES = catalogue.sequences()
 WALKS = 12

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("clusters")]
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("go-controllers")]
 
 CONTROLLERS = ",".join(
     f"{name}-controller"
@@ -34,8 +34,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     if why := control_plane.absence():
         pytest.skip(why)
     root = tmp_path_factory.mktemp("go")
-    programs = Programs(root / "logs")
-    try:
+    with Programs(root) as programs:
         address = start_api_server(root, programs)
         start_kubernetes(programs, address)
         volcano.start_controllers(programs, address)
@@ -45,8 +44,6 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         eventually("the nodes", lambda: len(kubectl.get("nodes")["items"]) == volcano.SIMULATED)
         eventually("the service account", lambda: kubectl.get("sa")["items"])
         yield kubectl
-    finally:
-        programs.stop_all()
 
 
 def start_api_server(root: Path, programs: Programs) -> Address:

@@ -24,7 +24,7 @@ from volcano.webhooks.rules.model import ResourceGroup, Settings
 if TYPE_CHECKING:
     from tests.kube_cluster.control_plane import Address
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("policies")]
 
 BETA = "admissionregistration.k8s.io/v1beta1"
 OPTIONS = (f"--runtime-config={BETA}=true", "--disable-admission-plugins=ServiceAccount")
@@ -50,14 +50,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     if why := control_plane.absence():
         pytest.skip(why)
     root = tmp_path_factory.mktemp("policies")
-    programs = Programs(root / "logs")
-    try:
+    with Programs(root) as programs:
         found = control_plane.start(root, programs, controllers=False, options=OPTIONS)
         asyncio.run(volcano.install(found.kubeconfig))
         asyncio.run(apply_policies(found))
         yield found
-    finally:
-        programs.stop_all()
 
 
 @asynccontextmanager
