@@ -1,10 +1,11 @@
 #!/bin/sh
-# Builds kube-apiserver, kube-controller-manager, kube-scheduler and etcd from the modules that go.mod names, into a
-# folder of the user's cache named after those files, so that clones share it. Prints the folder, last.
+# Builds kube-apiserver, kube-controller-manager, kube-scheduler, etcd and helm from the modules that go.mod and
+# ../helm/go.mod name, into a folder of the user's cache named after those files, so that clones share it. Prints the
+# folder, last.
 set -eu
 cd "$(dirname "$0")"
 GO="${GO:-$(command -v go || echo /usr/local/go/bin/go)}"
-PROGRAMS="etcd kube-apiserver kube-controller-manager kube-scheduler"
+PROGRAMS="etcd kube-apiserver kube-controller-manager kube-scheduler helm"
 
 folder="$(python3 where.py)"
 complete() { for program in $PROGRAMS; do test -x "$1/$program" || return 1; done; }
@@ -22,6 +23,7 @@ CGO_ENABLED=0 "$GO" build -trimpath -buildvcs=false -o "$partial/" \
     go.etcd.io/etcd/server/v3 k8s.io/kubernetes/cmd/kube-apiserver \
     k8s.io/kubernetes/cmd/kube-controller-manager k8s.io/kubernetes/cmd/kube-scheduler
 mv "$partial/server" "$partial/etcd"
+CGO_ENABLED=0 "$GO" -C ../helm build -trimpath -buildvcs=false -o "$partial/" -ldflags "-s -w" helm.sh/helm/v3/cmd/helm
 rm -rf "$folder"
 mv "$partial" "$folder"
 echo "$folder"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-DECIDING = ("go.mod", "go.sum", "build.sh")
+DECIDING = ("go.mod", "go.sum", "../helm/go.mod", "../helm/go.sum", "build.sh")
 
 
 def folder() -> Path:
