@@ -47,10 +47,19 @@ class Similar:
 
 @dataclass(slots=True)
 class Bucket:
-    """Tokens that events on one object may use up."""
+    """Tokens that events may use up: at most `burst`, and another one every `refill_seconds`."""
 
     tokens: float
     at: float
+
+    def take(self, now: float, burst: float, refill_seconds: float) -> bool:
+        """Use up a token; False when there is none."""
+        self.tokens = min(burst, self.tokens + max(0.0, now - self.at) / refill_seconds)
+        self.at = now
+        if self.tokens < 1.0:
+            return False
+        self.tokens -= 1.0
+        return True
 
 
 class EventRecorder:
@@ -149,12 +158,7 @@ class EventRecorder:
             bucket = self._buckets[about] = Bucket(BURST, now)
             bounded(self._buckets)
         self._buckets.move_to_end(about)
-        bucket.tokens = min(BURST, bucket.tokens + max(0.0, now - bucket.at) / REFILL_SECONDS)
-        bucket.at = now
-        if bucket.tokens < 1.0:
-            return False
-        bucket.tokens -= 1.0
-        return True
+        return bucket.take(now, BURST, REFILL_SECONDS)
 
     def _new(self, about: ObjectReference, type_: str, reason: str, message: str, now: datetime.datetime) -> Event:
         seconds = whole_seconds(now)

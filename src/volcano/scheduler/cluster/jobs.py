@@ -6,6 +6,7 @@ Neighbours: tasks.py, queues.py; cluster.py moves tasks between statuses; plugin
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -118,6 +119,14 @@ class SubJob:
         return tally.waiting + tally.ready + tally.best_effort_pending >= self.min_available
 
 
+@dataclass(slots=True)
+class Wait:
+    """A job that waits: how many pods it had at the last look, and when its users are told next."""
+
+    pods: int
+    due: float
+
+
 class Job:
     """Mutable, but only through `Cluster`. `phase` is the PodGroup's phase as the scheduler has last decided it."""
 
@@ -143,6 +152,7 @@ class Job:
         "tasks",
         "total_request",
         "uid",
+        "wait",
     )
 
     def __init__(self, key: str, dimensions: Dimensions) -> None:
@@ -167,6 +177,8 @@ class Job:
         self.allocated: Vector = dimensions.zeros()
         self.total_request: Vector = dimensions.zeros()
         self.allocated_hypernode = ""
+        self.wait: Wait | None = None
+        """Set while it waits; framework/patience.py keeps it."""
 
     def __repr__(self) -> str:
         return f"Job({self.key}, {self.phase or 'no phase'}, {self.tally.describe()})"

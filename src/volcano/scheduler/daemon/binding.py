@@ -15,7 +15,8 @@ from volcano.api.meta import ObjectReference
 from volcano.api.resources import PODS
 from volcano.kube.client import Client, PatchKind
 from volcano.kube.errors import ApiError, Conflict, NotFound
-from volcano.kube.events import NORMAL, WARNING, EventRecorder
+from volcano.kube.events import WARNING, EventRecorder
+from volcano.scheduler.daemon.announcements import Announcer
 from volcano.scheduler.daemon.claims import settle
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.metrics import Metrics
@@ -49,6 +50,7 @@ class Outbox:
         self._client = client
         self._feed = feed
         self._recorder = recorder
+        self._announcer = Announcer(recorder, feed)
         self._metrics = metrics
         self._on_bind_failed = on_bind_failed
         self._component = component
@@ -75,8 +77,9 @@ class Outbox:
                 group.create_task(self._work())
 
     async def drain(self) -> None:
-        """Wait until everything sent so far has been answered."""
+        """Wait until everything sent so far has been answered, and say what it was."""
         await self._queue.join()
+        self._announcer.sum_up()
 
     async def _work(self) -> None:
         while True:
@@ -104,8 +107,7 @@ class Outbox:
             return
         self._failures.pop(bind.uid, None)
         self._metrics.bound((time.monotonic() - began) * 1000, self._feed.store("pods").get(bind.key))
-        message = f"Successfully assigned {bind.key} to {bind.node}"
-        self._recorder.record_on(_pod_reference(bind), NORMAL, "Scheduled", message)
+        self._announcer.bound(bind)
 
     def _refused(self, bind: Bind, problem: Exception) -> None:
         failures = self._failures[bind.uid] = self._failures.get(bind.uid, 0) + 1
@@ -119,7 +121,10 @@ class Outbox:
     async def _evict(self, eviction: Eviction) -> None:
         """Say why in the pod's status, then delete it: this very pod, not a later one of the same name."""
         message = f"Pod is evicted, because of {eviction.cause}"
-        self._recorder.record_on(_pod_reference(eviction), WARNING, "Evict", message)
+        about = ObjectReference(
+            kind="Pod", api_version="v1", namespace=eviction.namespace, name=eviction.name, uid=eviction.uid
+        )
+        self._recorder.record_on(about, WARNING, "Evict", message)
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         ready = {"type": "Ready", "status": "False", "reason": "Evict", "message": message}
         target = {
@@ -158,7 +163,3 @@ class Outbox:
                 await asyncio.sleep(problem.retry_after or 0.05 * 4**attempt)
             else:
                 return
-
-
-def _pod_reference(pod: Bind | Eviction) -> ObjectReference:
-    return ObjectReference(kind="Pod", api_version="v1", namespace=pod.namespace, name=pod.name, uid=pod.uid)

@@ -70,6 +70,7 @@ class Flags:
             minimum_feasible_nodes=self.minimum_feasible_nodes,
             feature_gates=self.feature_gates,
             ignored_provisioners=tuple(self.ignored_provisioners),
+            patience_seconds=self.schedule_period,
         )
 
     @property

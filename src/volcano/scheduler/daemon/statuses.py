@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 
 WORKERS: Final = 8
 ATTEMPTS: Final = 8
+COUNTERS: Final = frozenset({"running", "succeeded", "failed"})
+COUNTERS_SECONDS: Final = 1.0
+"""How late the numbers of a PodGroup's pods may be: they change with every pod."""
 
 Key = tuple[str, str]
 """Plural name and key of an object."""
@@ -52,7 +55,7 @@ class StatusWriter:
         self._session = ""
 
     def accept(self, decisions: Decisions) -> None:
-        """Queue what differs from what the API server shows."""
+        """Queue what differs from what the API server shows; numbers alone can wait a little."""
         self._session = decisions.session
         for key, wanted in decisions.podgroups.items():
             self._want(("podgroups", key), wanted, self._pod_group_patch)
@@ -92,7 +95,7 @@ class StatusWriter:
         self._wanted[key] = wanted
         patch = patch_of(live, wanted)
         if patch and self._written.get(key) != (live.metadata.resource_version, _timeless(patch)):
-            self._queue.add(key)
+            self._queue.add_after(key, COUNTERS_SECONDS if patch["status"].keys() <= COUNTERS else 0.0)
 
     def _pod_group_patch(self, live: PodGroup, wanted: PodGroupDecision) -> JsonObject:
         status: JsonObject = {

@@ -34,9 +34,10 @@ def _job_text(session: Session, job: Job) -> str:
     ready = POD_GROUP_READY if job.is_ready else POD_GROUP_NOT_READY
     text = f"{ready}, {sorted_histogram(counts)}"
     if job.pending:
-        reasons = count_texts(pod_verdict(session, task)[0] for task in job.pending.values())
+        reasons = count_texts(_pod_reason(_status(task)) for task in job.pending.values())
         text += f"; Pending: {sorted_histogram(reasons)}"
-    failing = [task for task in job.tasks.values() if task.uid in session.fit_errors]
+    errors = session.fit_errors
+    failing = [task for task in job.tasks.values() if task.uid in errors] if errors else ()
     if failing:
         origin = min(failing, key=lambda task: task.order)
         text += f". Origin reason is {origin.name}: {session.fit_errors[origin.uid]}"
@@ -46,17 +47,30 @@ def _job_text(session: Session, job: Job) -> str:
 def pod_verdict(session: Session, task: Task) -> tuple[str, str, str]:
     """Reason, message and nominated node of a pod's PodScheduled=False condition."""
     status, node = task.trial or (task.status, task.node_name)
+    reason = _pod_reason(status)
     possibly = f"Pod {task.key} can possibly be assigned to {node}, once "
     match status:
         case Status.ALLOCATED:
-            return SCHEDULABLE, f"{possibly}minAvailable is satisfied", ""
+            return reason, f"{possibly}minAvailable is satisfied", ""
         case Status.PIPELINED:
             nominated = node if task.evicted else ""
-            return UNSCHEDULABLE, f"{possibly}resource is released and minAvailable is satisfied", nominated
-        case Status.PENDING:
-            error = session.fit_errors.get(task.uid)
-            return UNSCHEDULABLE, _about_job(session, task) if error is None else str(error), ""
-    return status.title, _about_job(session, task), ""
+            return reason, f"{possibly}resource is released and minAvailable is satisfied", nominated
+    error = session.fit_errors.get(task.uid) if status is Status.PENDING else None
+    return reason, _about_job(session, task) if error is None else str(error), ""
+
+
+def _status(task: Task) -> Status:
+    """Its status, or the one that it nearly had."""
+    return task.trial[0] if task.trial else task.status
+
+
+def _pod_reason(status: Status) -> str:
+    match status:
+        case Status.ALLOCATED:
+            return SCHEDULABLE
+        case Status.PIPELINED | Status.PENDING:
+            return UNSCHEDULABLE
+    return status.title
 
 
 def _about_job(session: Session, task: Task) -> str:

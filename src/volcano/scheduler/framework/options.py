@@ -22,6 +22,8 @@ class Options:
     ignored_provisioners: tuple[str, ...] = ()
     full_report: bool = False
     """Report every job, task and queue, not only those that the cycle looked at."""
+    patience_seconds: float | None = None
+    """Say nothing of waits shorter than this, and nothing of tasks that do not wait. None: tell everything at once."""
 
     def gate(self, name: str, default: bool) -> bool:
         return self.feature_gates.get(name, default)

@@ -19,12 +19,11 @@ from volcano.scheduler.framework.decisions import (
     TaskState,
 )
 from volcano.scheduler.framework.messages import job_text, pod_verdict
+from volcano.scheduler.framework.patience import WAITING, is_due
 from volcano.scheduler.framework.reasons import Reason, Stage
 
 if TYPE_CHECKING:
     from volcano.scheduler.framework.session import Session
-
-_WAITING = (Status.PENDING, Status.ALLOCATED, Status.PIPELINED)
 
 
 def conclude(session: Session) -> Decisions:
@@ -87,29 +86,45 @@ def _report_job(session: Session, job: Job) -> None:
     unschedulable = any(condition.type == UNSCHEDULABLE for condition in conditions)
     phase = phase_of(job, unschedulable=unschedulable)
     counts = job.tally.counts
+    due = is_due(job, session.now, session.options.patience_seconds)
     decisions.podgroups[job.key] = PodGroupDecision(
         phase,
         running=counts[Status.RUNNING],
         succeeded=counts[Status.SUCCEEDED],
         failed=counts[Status.FAILED],
-        conditions=list(conditions),
+        conditions=[condition for condition in conditions if due or condition.type != UNSCHEDULABLE],
     )
     job.phase = phase
+    if session.options.patience_seconds is None:
+        _report_tasks(session, job)
+    if due:
+        _report_pods(session, job)
+    if not job.tasks:
+        return
+    if phase in (PENDING, INQUEUE, UNKNOWN) and not job.is_ready:
+        if due:
+            text = f"{job.tally.pending}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
+            decisions.events.append(ClusterEvent("PodGroup", job.key, "Warning", UNSCHEDULABLE, text))
+        session.reasons.setdefault(job.key, _reason(session, job))
+    elif job.is_ready:
+        session.reasons.pop(job.key, None)
+
+
+def _report_tasks(session: Session, job: Job) -> None:
+    decisions = session.decisions
     for task in job.tasks.values():
         decisions.tasks[task.key] = TaskState(task.status.title, task.node_name, job.key)
         if task.status is Status.PIPELINED:
             decisions.pipelined[task.key] = task.node_name
-        if task.status in _WAITING and not task.gated:
+
+
+def _report_pods(session: Session, job: Job) -> None:
+    """Why each member that waits does."""
+    for task in job.tasks.values():
+        if task.status in WAITING and not task.gated:
             reason, message, nominated = pod_verdict(session, task)
-            decisions.pods.append(PodVerdict(task.uid, task.namespace, task.name, reason, message, nominated))
-    if not job.tasks:
-        return
-    if phase in (PENDING, INQUEUE, UNKNOWN) and not job.is_ready:
-        text = f"{job.tally.pending}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
-        decisions.events.append(ClusterEvent("PodGroup", job.key, "Warning", UNSCHEDULABLE, text))
-        session.reasons.setdefault(job.key, _reason(session, job))
-    elif job.is_ready:
-        session.reasons.pop(job.key, None)
+            verdict = PodVerdict(task.uid, task.namespace, task.name, reason, message, nominated)
+            session.decisions.pods.append(verdict)
 
 
 def _not_admitted(session: Session, job: Job) -> list[Condition]:
