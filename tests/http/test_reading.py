@@ -13,7 +13,9 @@ from volcano.http.reading import Exchange, Limits, RequestReader
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1, max_size=12).map(str.encode)
 VALUE = st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=20).map(str.encode)
 RESERVED = {b"host", b"content-length", b"transfer-encoding", b"connection", b"upgrade", b"expect", b"te"}
-PATH = st.text("abc/%20?=&", max_size=15).map(lambda text: b"/" + text.encode())
+PATH = st.lists(st.sampled_from([b"a", b"b/", b"%20", b"?", b"=&", b"?x=%"]), max_size=8).map(
+    lambda parts: b"/" + b"".join(parts)
+)
 
 
 @st.composite

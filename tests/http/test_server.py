@@ -69,27 +69,80 @@ def test_oversized_heads_and_bodies_are_refused(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "raw",
+    ("raw", "status"),
     [
-        b"nonsense\r\n\r\n",
-        b"GET / HTTP/1.1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n",
-        b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n",
-        b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\nabc",
-        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
-        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
-        b"GET /\xff HTTP/1.1\r\nhost: x\r\n\r\n",
-        b"GET / HTTP/1.1\r\nhost: x\r\nbad header: 1\r\n\r\n",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: a b\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: x/y\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: x\xff\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: x\r\na: b\0c\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: x\r\na: b\r\n folded\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: x\r\ncontent-length : 0\r\n\r\n", 400),
+        (b"GET /%zz HTTP/1.1\r\nhost: x\r\n\r\n", 400),
+        (b"GET /\xff HTTP/1.1\r\nhost: x\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: x\r\nbad header: 1\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", 400),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffffff\r\n", 400),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\nabc", 400),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab", 400),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1, 1\r\n\r\na", 400),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: +1\r\n\r\na", 400),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n", 400),
+        (b"GET / HTTP/9.9\r\nhost: x\r\n\r\n", 505),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
     ],
 )
-def test_malformed_requests_are_refused_after_the_good_ones_are_answered(run: Run, raw: bytes) -> None:
+def test_malformed_requests_are_refused_after_the_good_ones_are_answered(run: Run, raw: bytes, status: int) -> None:
+    """Also what one server reads as one request and another as two."""
+
     async def main() -> None:
         async with await serve(echo) as server:
-            answer = await exchange(server.port, GET + raw)
+            answer = await exchange(server.port, GET + raw + GET)
             first, second = answer.split(b"HTTP/1.1 ")[1:]
-            assert (first[:3], second[:3]) == (b"200", b"400")
+            assert (first[:3], second[:3]) == (b"200", b"%d" % status)
             assert b"connection: close" in second
+
+    run(main())
+
+
+def test_a_whole_url_names_its_host(run: Run) -> None:
+    async def host(request: Request) -> Response:
+        return Response(200, {}, f"{request.headers['host']} {request.path} {request.param('a')}".encode())
+
+    async def main() -> None:
+        async with await serve(host) as server:
+            answer = await exchange(server.port, b"GET http://other:80/p?a=1 HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert answer.endswith(b"other:80 /p 1")
+
+    run(main())
+
+
+def test_of_too_many_connections_the_idlest_makes_room(run: Run) -> None:
+    release = asyncio.Event()
+
+    async def handler(request: Request) -> Response:
+        if request.path == "/slow":
+            await release.wait()
+        return Response(200, {}, b"done")
+
+    async def main() -> None:
+        async with await serve(handler, limits=Limits(connections=3)) as server:
+            busy, busy_out = await asyncio.open_connection("127.0.0.1", server.port)
+            busy_out.write(b"GET /slow HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(10)]
+            client = HttpClient(Endpoint(port=server.port))
+            assert (await client.request("GET", "/")).content == b"done"
+            assert len(server.connections) == 3
+            release.set()
+            assert (await busy.read()).endswith(b"done")
+            for _, writer in silent:
+                writer.close()
+            busy_out.close()
+            await client.close()
 
     run(main())
 

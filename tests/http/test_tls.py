@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+import socket
 import ssl
+import time
 from pathlib import Path
 
 import pytest
@@ -117,5 +120,26 @@ def test_plain_http_on_a_tls_port_harms_nobody(run: Run) -> None:
             client = HttpClient(endpoint(server.port, client_context(authority=authority.pem)))
             assert (await client.request("GET", "/")).status == 200
             await client.close()
+
+    run(main())
+
+
+def test_an_idle_client_that_does_not_say_goodbye_holds_up_nobody(run: Run) -> None:
+    context = server_context(*Authority().issue("localhost"))
+
+    def connected(port: int) -> ssl.SSLSocket:
+        """A connection that was used once and is not looked at since."""
+        plain = socket.create_connection(("127.0.0.1", port))
+        secure = client_context(verify=False).wrap_socket(plain, server_hostname="localhost")
+        secure.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        secure.recv(1000)
+        return secure
+
+    async def main() -> None:
+        server = await serve(whoami, ssl=context)
+        with await asyncio.to_thread(connected, server.port):
+            started = time.monotonic()
+            await server.close(grace_seconds=20)
+            assert time.monotonic() - started < 5
 
     run(main())

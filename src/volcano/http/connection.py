@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 from volcano.http.message import Handler, Request, Response
-from volcano.http.reading import Exchange, Limits, Refused, RequestReader
+from volcano.http.reading import Exchange, Limits, Refused, RequestReader, plain
 from volcano.http.sockets import keep_probing, peer_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 STREAM_BUFFER_BYTES = 64 * 1024
 LINGER_SECONDS = 1.0
+GOODBYE_SECONDS = 0.25
+"""How long the peer of an idle TLS connection may take to confirm the end of it when the server stops."""
 BODILESS = frozenset({204, 304})
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
@@ -72,8 +74,8 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         keep_probing(transport)
         self._reader = RequestReader(self._limits, peer_of(transport), self._enqueue, self._loop.time)
-        self._server.connections.add(self)
         self._task = self._loop.create_task(self._serve())
+        self._server.admit(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._no_more = True
@@ -115,6 +117,16 @@ class Connection(asyncio.Protocol):
         """The handler is working on a request."""
         return self._waiter is None
 
+    @property
+    def idle(self) -> bool:
+        """No request is waiting or being answered; one may be arriving."""
+        return not self._queue and not self._busy
+
+    @property
+    def since(self) -> float:
+        """When the connection came into its present state."""
+        return self._reader.since
+
     def _enqueue(self, exchange: Exchange) -> None:
         self._queue.append(exchange)
         if self._waiter is not None and not self._waiter.done():
@@ -154,7 +166,7 @@ class Connection(asyncio.Protocol):
         while keep_alive:
             exchange = await self._next()
             if exchange.refused is not None:
-                await self._send_whole(exchange, exchange.refused.response(), keep_alive=False)
+                await self._send_whole(exchange, self._server.answer_to(exchange.refused), keep_alive=False)
                 self._linger()
                 return
             response = await self._handle(exchange.request)
@@ -175,7 +187,7 @@ class Connection(asyncio.Protocol):
             return await self._handler(request)
         except Exception:
             log.exception("%s %s failed", request.method, request.path)
-            return Refused(500, "internal error: see the server's log").response()
+            return plain(Refused(500, "internal error: see the server's log"))
 
     async def _send_whole(self, exchange: Exchange, response: Response, *, keep_alive: bool) -> None:
         body, headers = response.content, response.headers
@@ -304,16 +316,17 @@ class Connection(asyncio.Protocol):
         if self._streaming:
             self._ending = True
             self._task.cancel()
-        elif not self._queue and not self._busy:
+        elif self.idle:
             self._no_more = True
             self._transport.close()
+            self._loop.call_later(GOODBYE_SECONDS, self._transport.abort)
 
     def abort(self) -> None:
         self._transport.abort()
 
     def sweep(self, now: float) -> None:
         """Close the connection when it has been idle, or a request arriving, for too long."""
-        if not self._queue and not self._busy and now - self._reader.since > self._reader.allowed_seconds():
+        if self.idle and now - self.since > self._reader.allowed_seconds():
             self._no_more = True
             self._transport.close()
 

@@ -1,4 +1,4 @@
-"""How a daemon lives: its event loop and log, the signals that end it, a collector that leaves caches alone.
+"""How a daemon lives: event loop and log, signals that end it, open files, a collector that leaves caches alone.
 
 Used by the daemons' main functions.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -78,3 +80,12 @@ async def keep_collector_settled() -> None:
     while True:
         settle_collector()
         await asyncio.sleep(SETTLE_SECONDS)
+
+
+def descriptors(wanted: int = 0) -> int:
+    """How many files this process may open, raised towards `wanted` as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < wanted:
+        soft = wanted if hard < 0 else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return soft if soft >= 0 else sys.maxsize

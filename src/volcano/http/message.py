@@ -41,6 +41,11 @@ class Request:
                 return value
         return default
 
+    def flag(self, name: str) -> bool:
+        """Whether the query parameter `name` is there and is neither `false` nor `0`: as Kubernetes reads truth."""
+        value = self.param(name)
+        return value is not None and value.lower() not in ("false", "0")
+
     def params(self, name: str) -> list[str]:
         """All values of the query parameter `name`, in order."""
         return [value for key, value in self.query if key == name]

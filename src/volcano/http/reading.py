@@ -5,6 +5,7 @@ Driven by `connection`, which answers what comes out. httptools does the parsing
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from volcano.http.message import Peer, Request, Response, parse_target
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a client may cost. Sizes refuse with 431 or 413; times close the connection."""
+    """What a client may cost. Sizes refuse with 431 or 413; times close the connection, too many the idlest."""
 
     head_bytes: int = 64 * 1024
     body_bytes: int = 3 * 1024 * 1024
@@ -24,7 +25,13 @@ class Limits:
     idle_seconds: float = 180.0
     write_seconds: float = 30.0
     pipelined_requests: int = 32
+    connections: int = 4096
     gzip_bytes: int = 128 * 1024
+
+
+_HOST = re.compile(r"[\w.:\[\]%!$&'()*+,;=~-]*", re.ASCII)
+_WHOLE_URL = re.compile(r"https?://([^/?#]*)([/?].*)?", re.IGNORECASE)
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 class Refused(Exception):
@@ -35,9 +42,10 @@ class Refused(Exception):
         self.status = status
         self.message = message
 
-    def response(self) -> Response:
-        headers = {"content-type": "text/plain; charset=utf-8"}
-        return Response(self.status, headers, self.message.encode() + b"\n")
+
+def plain(refused: Refused) -> Response:
+    """The usual answer to a refused message."""
+    return Response(refused.status, {"content-type": "text/plain; charset=utf-8"}, refused.message.encode() + b"\n")
 
 
 @dataclass(slots=True)
@@ -108,7 +116,7 @@ class RequestReader:
             self.rest = data[upgrade.args[0] :]
         except httptools.HttpParserError as error:
             cause = error.__context__
-            self._refuse(cause if isinstance(cause, Refused) else Refused(400, f"malformed HTTP request: {error}"))
+            self._refuse(cause if isinstance(cause, Refused) else _malformed(error))
         else:
             if started_in_head and self.in_head:
                 self._head_bytes += len(data)
@@ -137,6 +145,10 @@ class RequestReader:
         key = name.decode("latin-1").lower()
         text = value.decode("latin-1")
         headers = self._headers
+        if key == "transfer-encoding" and (key in headers or text.lower() != "chunked"):
+            raise Refused(501, "unsupported transfer encoding: bodies come whole or chunked")
+        if key == "host" and not _HOST.fullmatch(text):
+            raise Refused(400, "malformed Host header")
         if key in headers:
             if key == "host":
                 raise Refused(400, "more than one Host header")
@@ -169,10 +181,7 @@ class RequestReader:
         self._receiving = False
         self.since = self._clock()
         parser = self._parser
-        try:
-            path, query = parse_target(self._url.decode("ascii"))
-        except UnicodeDecodeError:
-            raise Refused(400, "the request target has bytes outside ASCII: percent-encode them") from None
+        path, query = parse_target(self._target())
         body = self._body
         request = Request(
             parser.get_method().decode(),
@@ -185,6 +194,18 @@ class RequestReader:
         keep_alive = parser.should_keep_alive()
         chunked = keep_alive or parser.get_http_version() == "1.1"
         self._deliver(Exchange(request, keep_alive, chunked, parser.should_upgrade()))
+
+    def _target(self) -> str:
+        """Path and query; of a whole URL, as proxies send it, the host goes where hosts are looked for."""
+        try:
+            target = self._url.decode("ascii")
+        except UnicodeDecodeError:
+            raise Refused(400, "the request target has bytes outside ASCII: percent-encode them") from None
+        if whole := _WHOLE_URL.fullmatch(target):
+            self._headers["host"], target = whole[1], whole[2] or "/"
+        if _BAD_ESCAPE.search(target.partition("?")[0]):
+            raise Refused(400, "malformed request target: % is not followed by two hexadecimal digits")
+        return target
 
     # Limits
 
@@ -202,3 +223,8 @@ class RequestReader:
 
     def _body_too_large(self) -> Refused:
         return Refused(413, f"the request body is larger than {self._limits.body_bytes} bytes")
+
+
+def _malformed(error: httptools.HttpParserError) -> Refused:
+    status = 505 if "HTTP version" in str(error) else 400
+    return Refused(status, f"malformed HTTP request: {error}")

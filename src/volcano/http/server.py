@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+from collections.abc import Callable
 from email.utils import formatdate
 from pathlib import Path
 from ssl import SSLContext
 
 from volcano.http.connection import Connection
-from volcano.http.message import Handler
-from volcano.http.reading import Limits
+from volcano.http.message import Handler, Response
+from volcano.http.reading import Limits, Refused, plain
 from volcano.http.unix import short_path
 
 __all__ = ["Limits", "ListenError", "Server", "serve"]
@@ -32,8 +33,11 @@ class ListenError(OSError):
 class Server:
     """A listening server. `port` is the real port, `close` drains: idle connections go at once, streams are ended."""
 
-    def __init__(self, handler: Handler, limits: Limits, unix_path: str | None) -> None:
+    def __init__(
+        self, handler: Handler, limits: Limits, unix_path: str | None, answer_to: Callable[[Refused], Response]
+    ) -> None:
         self.handler = handler
+        self.answer_to = answer_to
         self.limits = limits
         self.connections: set[Connection] = set()
         self.draining = False
@@ -53,6 +57,13 @@ class Server:
     def connection(self) -> Connection:
         """A protocol for a connection just accepted."""
         return Connection(self)
+
+    def admit(self, connection: Connection) -> None:
+        """Take in a new connection. Where there are too many, the one that has been idle longest makes room."""
+        if len(self.connections) >= self.limits.connections:
+            idle = (known for known in self.connections if known.idle)
+            min(idle, key=lambda known: known.since, default=connection).abort()
+        self.connections.add(connection)
 
     def forget(self, connection: Connection) -> None:
         """A connection has ended."""
@@ -104,10 +115,14 @@ async def serve(
     ssl: SSLContext | None = None,
     unix_path: str | None = None,
     limits: Limits | None = None,
+    answer_to: Callable[[Refused], Response] = plain,
 ) -> Server:
-    """Listen on `host:port` (port 0: any free one) or on a Unix socket of mode 0600, and answer with `handler`."""
+    """Listen on `host:port` (port 0: any free one) or on a Unix socket of mode 0600, and answer with `handler`.
+
+    `answer_to` words the answers to messages that are refused before the handler sees them.
+    """
     loop = asyncio.get_running_loop()
-    server = Server(handler, limits or Limits(), unix_path)
+    server = Server(handler, limits or Limits(), unix_path, answer_to)
     timeout = HANDSHAKE_SECONDS if ssl is not None else None
     try:
         if unix_path is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from volcano.http.message import Response
+from volcano.http.reading import Refused, plain
 from volcano.local.apiserver import bootstrap, status
 from volcano.local.apiserver.access.authn import Authenticator
 from volcano.local.apiserver.access.authorizer import Authorizer, Question
@@ -203,7 +204,7 @@ class ApiServer:
             self._authorizer.require(user, Question(request.method.lower(), path=request.path))
         if probed := self._monitor.probe(request):
             return probed
-        if request.path == "/version":
+        if request.path in ("/version", "/version/"):
             return version()
         if request.path == "/metrics":
             return self._monitor.metrics()
@@ -223,6 +224,13 @@ class ApiServer:
         if name.strip("[]") not in self._hosts:
             known = ", ".join(sorted(self._hosts))
             raise status.StatusError(403, "Forbidden", f"this server is not {host!r}: call it by one of {known}")
+
+
+def refusal(refused: Refused) -> Response:
+    """The answer to what is refused before it is a whole request: clients look for a Status where it is too large."""
+    if refused.status == 413:
+        return _failure(status.StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {refused}"))
+    return plain(refused)
 
 
 def _failure(error: PatchError, warnings: dict[str, str] | None = None) -> Response:

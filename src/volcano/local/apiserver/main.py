@@ -17,19 +17,20 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from volcano.http.lifetime import LOG_FORMAT, loop_factory
+from volcano.http.lifetime import LOG_FORMAT, descriptors, loop_factory
 from volcano.http.server import Limits, Server, serve
 from volcano.http.tls import server_context
 from volcano.local.apiserver import certificates, kubeconfig
 from volcano.local.apiserver.access.authn import Authenticator, read_tokens
 from volcano.local.apiserver.access.tokens import ServiceAccountTokens, signing_key
-from volcano.local.apiserver.app import ApiServer
+from volcano.local.apiserver.app import ApiServer, refusal
 from volcano.local.apiserver.storage.journal import StorageError, StorageUnavailable
 from volcano.local.apiserver.storage.store import Store
 
 log = logging.getLogger("volcano.apiserver")
 
 BODY_BYTES = 3 * 1024 * 1024
+CONNECTIONS = 4096
 SERVICE_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 
 
@@ -63,6 +64,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> None:
+    descriptors(2 * CONNECTIONS)
     sys.setswitchinterval(0.001)  # the journal's thread must get its turn while requests keep this one busy
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_serve(options))
@@ -89,9 +91,10 @@ async def serving(options: argparse.Namespace) -> AsyncIterator[ApiServer]:
     api = ApiServer(store, Authenticator(tokens, accounts), accounts, frozenset((*hosts, *SERVICE_NAMES)), pki)
     await api.start()
     context = server_context(pki.certificate("server"), pki.key("server"), client_authority=pki.certificate("ca"))
-    limits = Limits(body_bytes=BODY_BYTES)
+    limits = Limits(body_bytes=BODY_BYTES, connections=min(CONNECTIONS, descriptors() // 2))
+    listen = partial(serve, api.handle, limits=limits, answer_to=refusal)
     try:
-        server = await _listen(options, partial(serve, api.handle, host=options.host, ssl=context, limits=limits))
+        server = await _listen(options, partial(listen, host=options.host, ssl=context))
     except StartupError:
         await api.close()
         raise
@@ -100,7 +103,7 @@ async def serving(options: argparse.Namespace) -> AsyncIterator[ApiServer]:
     if options.kubeconfig:
         kubeconfig.write(options.kubeconfig, pki, address)
     # Last: whoever waits for this socket may then use the kubeconfig and the port.
-    socket = await serve(api.handle, unix_path=str(data / "api.sock"), limits=limits)
+    socket = await listen(unix_path=str(data / "api.sock"))
     log.info("serving on %s and %s", address, data / "api.sock")
     try:
         yield api

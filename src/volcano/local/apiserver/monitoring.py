@@ -51,8 +51,9 @@ class Monitor:
 
     def probe(self, request: Request) -> Response | None:
         """The answer to /healthz, /livez and /readyz, alone or with the name of one check; None for other paths."""
-        probe, _, check = request.path.strip("/").partition("/")
-        if probe not in _PROBES or (check and check not in _CHECKS):
+        _, probe, *rest = request.path.split("/", 2)
+        check = rest[0] if rest else ""
+        if probe not in _PROBES or (rest and check not in _CHECKS):
             return None
         trouble = self._store.trouble
         if check == "ping" or trouble is None:

@@ -55,7 +55,7 @@ def verb_of(request: Request, target: Target) -> str:
             return "watch"
         if target.name:
             return "get"
-        return "watch" if request.query and request.param("watch") in ("true", "1") else "list"
+        return "watch" if request.query and request.flag("watch") else "list"
     if method == "DELETE" and not target.name:
         return "deletecollection"
     return _VERBS.get(method, method.lower())

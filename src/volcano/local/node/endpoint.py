@@ -84,7 +84,7 @@ class Endpoint:
             return _text(400, f"exec is served over WebSockets with one of the protocols {', '.join(PROTOCOLS)}")
         if not argv:
             return _text(400, "you must specify at least 1 command for the container")
-        stdin, tty = _truth(request.param("stdin")), _truth(request.param("tty"))
+        stdin, tty = request.flag("stdin"), request.flag("tty")
         command = Command(argv, plan, state["pid"], stdin, tty)
         headers = {
             "upgrade": "websocket",
@@ -118,17 +118,13 @@ def parse_options(request: Request, now: float) -> LogOptions:
     if seconds:
         since = datetime.fromtimestamp(now - int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return LogOptions(
-        follow=_truth(request.param("follow")),
-        previous=_truth(request.param("previous")),
-        timestamps=_truth(request.param("timestamps")),
+        follow=request.flag("follow"),
+        previous=request.flag("previous"),
+        timestamps=request.flag("timestamps"),
         tail_lines=_number(request.param("tailLines")),
         limit_bytes=_number(request.param("limitBytes")),
         since=since,
     )
-
-
-def _truth(text: str | None) -> bool:
-    return text in ("true", "1")
 
 
 def _number(text: str | None) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.local.apiserver.api import CONFIGMAPS, Api, api
 from volcano.http.message import Peer
 from volcano.local.apiserver.access.authn import Authenticator, read_tokens
@@ -68,3 +70,11 @@ async def test_static_tokens_and_a_list_of_host_names(tmp_path: object) -> None:
     assert (await call.get(CONFIGMAPS, headers=headers | {"authorization": "Bearer other"})).status == 401
     assert (await call.get(CONFIGMAPS, headers=headers | {"host": "evil.example"})).status == 403
     await server.close()
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic YTpi", "Nonsense x"])
+async def test_what_is_no_token_makes_nobody_of_the_caller(header: str) -> None:
+    async with api() as call:
+        answer = await Api(call.server, Peer()).get(CONFIGMAPS, headers={"authorization": header})
+
+        assert (answer.status, 'User "system:anonymous" cannot list' in answer.message) == (403, True)

@@ -131,3 +131,15 @@ def test_a_pod_group_has_no_status_of_its_own() -> None:
 @pytest.mark.parametrize("path", ["/apis/nothing", "/apis/apps/v2", "/api/v2", "/healthz", "/apis/apps/v1/deployments"])
 def test_what_is_not_there(path: str) -> None:
     assert discovery.respond(path, "application/json", RESOURCES) is None
+
+
+def test_the_root_lists_what_there_is() -> None:
+    paths = get("/")["paths"]
+
+    assert {"/api/v1", "/apis/batch.volcano.sh/v1alpha1", "/apis/apps", "/openapi/v3", "/readyz"} <= set(paths)
+    assert paths == sorted(paths)
+
+
+@pytest.mark.parametrize(("path", "served"), [("/apis/", True), ("/apis/apps/", True), ("//apis", False), ("", False)])
+def test_one_slash_more_at_the_end_does_no_harm(path: str, served: bool) -> None:
+    assert (discovery.respond(path, "application/json", RESOURCES) is not None) == served

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.local.apiserver.api import CONFIGMAPS, PODS, Api, api, configmap, numbers, pod
+from volcano.http.message import Request
 from volcano.local.apiserver.storage import store
 from volcano.local.apiserver.verbs import reads, watch
 from volcano.local.apiserver.verbs.watch import WatchStream
@@ -252,3 +253,14 @@ async def test_unknown_things_are_not_found() -> None:
             "/api/v1/namespaces/x/nodes",
         ):
             assert (await call.get(path)).status == 404, path
+
+
+@pytest.mark.parametrize(
+    ("value", "watches"),
+    [("true", True), ("True", True), ("1", True), ("", True), ("yes", True), ("false", False), ("0", False)],
+)
+async def test_truth_is_whatever_is_not_false(value: str, watches: bool) -> None:
+    async with api() as call:
+        response = await call.server.handle(Request("GET", CONFIGMAPS, [("watch", value)], {}, b"", call.peer))
+
+        assert isinstance(response.body, bytes) != watches

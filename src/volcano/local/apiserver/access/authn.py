@@ -34,14 +34,13 @@ class Authenticator:
             if user is None:
                 user = self._known[key] = User(key[0], (*key[1], "system:authenticated"))
             return user
-        header = request.headers.get("authorization")
-        if header:
-            return self._bearer(header)
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and token.strip():
+            return self._bearer(token.strip())
         return OWNER if peer.unix else ANONYMOUS
 
-    def _bearer(self, header: str) -> User:
-        scheme, _, token = header.partition(" ")
-        user = self.by_token(token.strip()) if scheme.lower() == "bearer" else None
+    def _bearer(self, token: str) -> User:
+        user = self.by_token(token)
         if user is None:
             raise unauthorized()
         return user

@@ -34,8 +34,10 @@ def respond(
     path: str, accept: str, resources: Iterable[Resource[Any]], if_none_match: str | None = None
 ) -> Answer | None:
     """The answer to a discovery request; None if `path` is none or names a group or version that is not served."""
-    steps = path.strip("/").split("/")
+    steps = path.removeprefix("/").removesuffix("/").split("/")
     groups = _groups(resources)
+    if path == "/":
+        return _plain({"paths": _paths(groups)})
     if steps in (["api"], ["apis"]):
         version = _aggregated_version(accept)
         core = steps == ["api"]
@@ -44,6 +46,26 @@ def respond(
         return _plain(_api_versions() if core else _group_list(groups))
     document = _legacy_document(steps, groups)
     return None if document is None else _plain(document)
+
+
+def _paths(groups: dict[str, dict[str, list[Resource[Any]]]]) -> list[str]:
+    """What a server answers besides resources."""
+    named = {group: versions for group, versions in groups.items() if group}
+    paths = [
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/",
+        "/healthz",
+        "/livez",
+        "/metrics",
+        "/openapi/v3",
+        "/readyz",
+        "/version",
+    ]
+    paths += [f"/apis/{group}" for group in named]
+    paths += [f"/apis/{group}/{version}" for group, versions in named.items() for version in versions]
+    return sorted(paths)
 
 
 def version_rank(version: str) -> tuple[int, int, int]:

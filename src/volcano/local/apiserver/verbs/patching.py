@@ -89,7 +89,7 @@ class ApplyPatch:
         self._call = call
         self.applied = applied
         self._subject = subject
-        self._force = call.request.param("force") in ("true", "1")
+        self._force = call.request.flag("force")
 
     def apply(self, document: JsonObject | None, now: str) -> JsonObject:
         call = self._call

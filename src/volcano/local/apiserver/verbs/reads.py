@@ -31,7 +31,6 @@ JsonObject = dict[str, Any]
 
 FUTURE_WAIT_SECONDS = 3.0
 _MOST = 2**31 - 1
-_TRUE = ("true", "1", "")
 
 
 class Reads:
@@ -70,7 +69,7 @@ class Reads:
             selection,
             encoding,
             timeout_seconds=_timeout(request),
-            bookmarks=request.param("allowWatchBookmarks") in _TRUE,
+            bookmarks=request.flag("allowWatchBookmarks"),
         )
         self._start(stream, resource, selection, encoding, want)
         return Response(200, {"content-type": encoding.content_type, "cache-control": "no-cache, private"}, stream)
@@ -200,8 +199,8 @@ class _WatchStart(msgspec.Struct, frozen=True):
                 "resourceVersionMatch",
                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
             )
-        wanted = initial in _TRUE
-        return cls(revision, wanted, wanted and request.param("allowWatchBookmarks") in _TRUE)
+        wanted = request.flag("sendInitialEvents")
+        return cls(revision, wanted, wanted and request.flag("allowWatchBookmarks"))
 
 
 def respond(code: int, body: bytes, headers: dict[str, str] | None = None) -> Response:
