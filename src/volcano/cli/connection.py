@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
+PATIENCE_SECONDS = 5.0
+"""So long a command waits for an API server that does not answer: it may be restarting."""
+
 
 def connection_flags(command: F) -> F:
     """The flags every command that talks to a cluster has."""
@@ -27,16 +29,19 @@ def connection_flags(command: F) -> F:
     return click.option("-s", "--master", default="", help="Address of the API server, over the kubeconfig's.")(command)
 
 
-def name_argument(command: F) -> F:
-    """NAME as a positional, besides the flag that upstream has for it; a command gets what was given as `name`."""
+def on_cluster(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+    """A command whose first argument is a client of the cluster that is meant; adds those flags."""
 
+    @connection_flags
     @functools.wraps(command)
-    def with_one_name(*args: Any, name: str, name_argument: str, **kwargs: Any) -> Any:
-        if name and name_argument and name != name_argument:
-            raise click.UsageError(f"Two names are given, {name!r} and {name_argument!r}: give one.")
-        return command(*args, name=name or name_argument, **kwargs)
+    def run(*args: Any, master: str, kubeconfig: str, **kwargs: Any) -> T:
+        async def work() -> T:
+            async with connected(master, kubeconfig) as client:
+                return await command(client, *args, **kwargs)
 
-    return click.argument("name_argument", metavar="[NAME]", required=False, default="")(cast("F", with_one_name))
+        return run_async(work())
+
+    return run
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
@@ -48,13 +53,15 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 @asynccontextmanager
 async def connected(master: str, kubeconfig: str) -> AsyncIterator[Client]:
     """A client for the cluster that the flags, the environment or this machine's local mode name."""
-    from volcano.kube import config
     from volcano.kube.client import Client
+    from volcano.kube.patience import PatientTransport
     from volcano.kube.transport import HttpTransport
+    from volcano.local.home import find_cluster
 
-    transport = HttpTransport(config.load(kubeconfig=kubeconfig or local_kubeconfig(), master=master or None))
+    transport = HttpTransport(find_cluster(kubeconfig, master=master))
+    patient = PatientTransport(transport, seconds=PATIENCE_SECONDS, on_wait=_show_wait)
     try:
-        yield Client(transport, user_agent="vcctl", on_warning=_show_warning)
+        yield Client(patient, user_agent="vcctl", on_warning=_show_warning)
     finally:
         await transport.close()
 
@@ -63,15 +70,6 @@ def _show_warning(text: str) -> None:
     click.echo(f"Warning: {text}", err=True)
 
 
-def local_kubeconfig() -> str | None:
-    """The kubeconfig of this machine's local mode, where nothing else says which cluster is meant."""
-    if os.environ.get("KUBECONFIG") or (Path.home() / ".kube" / "config").exists():
-        return None
-    path = local_root() / "kubeconfig"
-    return str(path) if path.exists() else None
-
-
-def local_root() -> Path:
-    """The folder of this machine's local mode: $VOLCANO_HOME/local, by default ~/.volcano/local."""
-    home = os.environ.get("VOLCANO_HOME")
-    return (Path(home) if home else Path.home() / ".volcano") / "local"
+def _show_wait(error: ConnectionError) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"{error}; waiting for it", err=True)

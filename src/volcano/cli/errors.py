@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from volcano.kube.errors import ApiError
 
 
 class CommandError(Exception):
@@ -30,7 +34,7 @@ def fail(message: str, *, exit_status: int = 0) -> CommandError:
 
 @contextmanager
 def told_plainly() -> Iterator[None]:
-    """Turn errors of the API, the connection and files into a CommandError of the running command."""
+    """Turn errors of the API, the connection, manifests and files into a CommandError of the running command."""
     from volcano.kube.config import ConfigError
     from volcano.kube.errors import ApiError
 
@@ -41,24 +45,20 @@ def told_plainly() -> Iterator[None]:
         raise
     except ApiError as error:
         raise fail(describe_api_error(error)) from error
-    except ConfigError as error:
-        raise fail(str(error)) from error
-    except OSError as error:
+    except (ConfigError, OSError) as error:
         raise fail(str(error)) from error
 
 
-def describe_api_error(error: object) -> str:
-    """The server's message, then one line per cause that adds a field or a hint."""
+def describe_api_error(error: ApiError) -> str:
+    """The server's message, then a line per cause that adds a field or a hint."""
+    from volcano.kube.errors import Forbidden, Unauthorized
+
     lines = [str(error)]
-    details = getattr(error, "details", None) or {}
-    causes = details.get("causes", ()) if isinstance(details, dict) else getattr(details, "causes", ())
-    for cause in causes or ():
-        field, message = (
-            (cause.get("field", ""), cause.get("message", ""))
-            if isinstance(cause, dict)
-            else (cause.field, cause.message)
-        )
-        line = f"  {field}: {message}" if field else f"  {message}"
-        if message and message not in lines[0]:
-            lines.append(line)
+    for cause in error.causes:
+        if cause.message and cause.message not in lines[0]:
+            lines.append(f"  {cause.field}: {cause.message}" if cause.field else f"  {cause.message}")
+    if isinstance(error, Forbidden) and " cannot " in lines[0]:  # the server names verb and resource: authorization
+        lines.append("  your kubeconfig lacks this right: ask for a Role with that verb on that resource")
+    if isinstance(error, Unauthorized):
+        lines.append("  the server does not know you: the credentials of the kubeconfig are wrong or have expired")
     return "\n".join(lines)

@@ -13,7 +13,7 @@ import click
 
 from volcano.cli.connection import connected, connection_flags, run_async
 from volcano.cli.errors import fail
-from volcano.cli.text import dump
+from volcano.cli.output import dump
 
 KINDS = {
     "job": "job",
@@ -80,8 +80,8 @@ def _cycle(
     import time
 
     from volcano.cli.dump import read_cluster, read_conf
+    from volcano.cli.manifests import read
     from volcano.cli.schedule import configuration
-    from volcano.cli.validate import read
     from volcano.scheduler import dump as dumps, offline
     from volcano.scheduler.daemon.flags import Flags
     from volcano.simulator.jobs import InstantJobController

@@ -1,8 +1,8 @@
-"""The tables of `vcctl job list`: upstream's bytes, and a wide one."""
+"""The tables of jobs: upstream's bytes, with a reason where it is wanted, and a wide one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from volcano.api import keys
@@ -16,21 +16,23 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def table(jobs: Sequence[Document], *, all_namespaces: bool) -> str:
-    """The table of `job list`, padded as upstream pads it."""
+def table(jobs: Sequence[Document], *, all_namespaces: bool, reason: Callable[[Document], str] | None = None) -> str:
+    """Padded as upstream pads it; `reason` fills a last column."""
     namespaces = [document["metadata"].get("namespace", "") for document in jobs]
     names = [document["metadata"].get("name", "") for document in jobs]
-    widths = [max(len("Name"), *map(len, names), 0) + 3, *(width for _, width in _COLUMNS)]
     header: list[object] = ["Name", *(title for title, _ in _COLUMNS)]
-    lines = []
+    widths = [max(len("Name"), *map(len, names), 0) + 3, *(width for _, width in _COLUMNS)]
+    rows = [_row(document) for document in jobs]
     if all_namespaces:
-        widths.insert(0, max(len("Namespace"), *map(len, namespaces), 0) + 3)
         header.insert(0, "Namespace")
-    lines.append(padded_row(header, widths).rstrip())
-    for document, namespace in zip(jobs, namespaces, strict=True):
-        values = _row(document)
-        lines.append(padded_row([namespace, *values] if all_namespaces else values, widths))
-    return "\n".join(lines) + "\n"
+        widths.insert(0, max(len("Namespace"), *map(len, namespaces), 0) + 3)
+        rows = [[namespace, *row] for namespace, row in zip(namespaces, rows, strict=True)]
+    if reason is not None:
+        header.append("Reason")
+        widths[-1] += 2
+        widths.append(0)
+        rows = [[*row, reason(document)] for row, document in zip(rows, jobs, strict=True)]
+    return "\n".join([padded_row(header, widths).rstrip(), *(padded_row(row, widths) for row in rows)]) + "\n"
 
 
 def _row(document: Document) -> list[object]:
@@ -47,7 +49,7 @@ def _row(document: Document) -> list[object]:
 
 
 def wide_table(jobs: Sequence[Document]) -> str:
-    """The table of `job list -o wide`: the columns of upstream, the queue and why the phase is what it is."""
+    """The columns of upstream, the queue and why the phase is what it is."""
     header = ["Namespace", "Name", *(title for title, _ in _COLUMNS), "Queue", "Message"]
     rows = [
         [

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from volcano.api.age import age
+from volcano.jobs.podgroups import refusal
+from volcano.jobs.times import parse_time
 
 _POD_ANNOTATIONS = (
     ("Cri . Cci . Io / Container - Type", "cri.cci.io/container-type"),
@@ -38,57 +40,27 @@ _EVENT_WIDTHS = (15, 40, 30, 40)
 Document = dict[str, Any]
 
 
-def view(job: Document, events: Sequence[Document], now: datetime) -> str:
-    """The whole text for `job` and the events that belong to it."""
-    lines = [*_head(job), *_spec(job.get("spec", {})), *_status(job.get("status", {})), *_events(events, now)]
+def view(job: Document, events: Sequence[Document], now: datetime, *, conditions: bool = True) -> str:
+    """The whole text for `job` and the events that belong to it; `vjobs` leaves the conditions out."""
+    status = job.get("status", {}) | ({} if conditions else {"conditions": []})
+    lines = [*_head(job), *_spec(job.get("spec", {})), *_status(status), *_events(events, now)]
     return "\n".join(lines) + "\n"
 
 
 def waiting_lines(podgroup: Document, events: Sequence[Document]) -> list[str]:
     """Why the job's podgroup is not scheduled: its newest condition says, or else its newest event."""
-    name = podgroup["metadata"]["name"]
-    refusals = [
-        (found.get("reason", ""), found.get("message", ""))
-        for found in (_newest_condition(podgroup), _newest_refusal(name, events))
-        if found is not None
-    ]
-    if not refusals or _is_scheduled(podgroup):
+    refused = refusal(podgroup, events)
+    if refused is None:
         return []
-    reason, message = refusals[0]
     phase = podgroup.get("status", {}).get("phase", "Pending")
     stage = [f"  Stage:   \t{_STAGES[phase]}"] if phase in _STAGES else []
     return [
         "Waiting:",
-        f"  PodGroup:\t{name} ({phase})",
+        f"  PodGroup:\t{podgroup['metadata']['name']} ({phase})",
         *stage,
-        f"  Reason:  \t{reason}",
-        f"  Message: \t{message}",
+        f"  Reason:  \t{refused.reason}",
+        f"  Message: \t{refused.message}",
     ]
-
-
-def _conditions(podgroup: Document) -> list[Document]:
-    return [
-        condition for condition in podgroup.get("status", {}).get("conditions", ()) if condition.get("status") == "True"
-    ]
-
-
-def _is_scheduled(podgroup: Document) -> bool:
-    conditions = _conditions(podgroup)
-    return bool(conditions) and conditions[-1].get("type") == "Scheduled"
-
-
-def _newest_condition(podgroup: Document) -> Document | None:
-    refused = [condition for condition in _conditions(podgroup) if condition.get("type") == "Unschedulable"]
-    return refused[-1] if refused else None
-
-
-def _newest_refusal(podgroup: str, events: Sequence[Document]) -> Document | None:
-    refusals = [
-        event
-        for event in events
-        if event.get("reason") == "Unschedulable" and event.get("involvedObject", {}).get("name") == podgroup
-    ]
-    return max(refusals, key=lambda event: event.get("lastTimestamp") or "", default=None)
 
 
 def _block(indent: int, pairs: Sequence[tuple[str, object]]) -> Iterator[str]:
@@ -226,11 +198,6 @@ def _event_age(event: Document, now: datetime) -> str:
 
 def _mapping(mapping: Document | None) -> str:
     return json.dumps(mapping, separators=(",", ":"), sort_keys=True, ensure_ascii=False) if mapping else "<none>"
-
-
-def parse_time(text: str | None) -> datetime | None:
-    """An RFC 3339 time stamp of the API, or None."""
-    return datetime.fromisoformat(text) if text else None
 
 
 def go_time(text: str | None) -> str:

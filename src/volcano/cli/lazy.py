@@ -1,4 +1,4 @@
-"""A click group whose nouns are imported when they are used, and which suggests a near name for a wrong one."""
+"""Groups of commands: near names are suggested for wrong ones, and nouns are imported when they are used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from typing import Any
 import click
 
 
-class LazyGroup(click.Group):
+class SuggestingGroup(click.Group):
+    """A group that names the nearest command when it does not know one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1) if args else []
+            if near and "Did you mean" not in error.message:
+                raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
+            raise
+
+
+class LazyGroup(SuggestingGroup):
     """`nouns` maps a name to "module:attribute"; `noun_help` gives the line shown in the group's help."""
 
     def __init__(self, *args: Any, nouns: Mapping[str, str], noun_help: Mapping[str, str], **kwargs: Any) -> None:
@@ -32,14 +47,3 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, self._noun_help[name]) for name in self.list_commands(ctx)])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            near = difflib.get_close_matches(args[0], self._nouns, n=1) if args else []
-            if near:
-                raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
-            raise

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volcano.cli.connection import local_root
 from volcano.cli.errors import fail
+from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.text import columns
+from volcano.local.home import local_root
 
 if TYPE_CHECKING:
     from volcano.local.layout import Layout
 
 
-@click.group()
+@click.group(cls=SuggestingGroup)
 def local() -> None:
     """Start and stop a cluster on this machine."""
 

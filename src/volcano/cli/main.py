@@ -1,8 +1,4 @@
-"""The vcctl command tree and its one error boundary.
-
-Nouns are loaded when they are named (`lazy.py`), so `vcctl --help` costs little. How a failure is shown is
-decided here and nowhere else.
-"""
+"""The vcctl command tree. Nouns are loaded when they are named (`lazy.py`), so `vcctl --help` costs little."""
 
 from __future__ import annotations
 
@@ -11,16 +7,16 @@ from collections.abc import Sequence
 
 import click
 
-from volcano.cli.errors import CommandError
+from volcano.cli import program
 from volcano.cli.lazy import LazyGroup
-
-FAILED = 255
-"""Exit status of a command that failed, as upstream's tools give it."""
-USAGE = 2
 
 NOUNS = {
     "job": "volcano.cli.job:job",
     "queue": "volcano.cli.queue:queue",
+    "pod": "volcano.cli.pod:pod",
+    "jobflow": "volcano.cli.jobflow:jobflow",
+    "jobtemplate": "volcano.cli.jobtemplate:jobtemplate",
+    "logs": "volcano.cli.logs:logs",
     "dump": "volcano.cli.dump:dump_cluster",
     "explain": "volcano.cli.explain:explain",
     "local": "volcano.cli.local:local",
@@ -34,6 +30,10 @@ NOUNS = {
 NOUN_HELP = {
     "job": "Run, list, view, suspend, resume and delete jobs.",
     "queue": "List, create, operate and delete queues.",
+    "pod": "List the pods of jobs and queues.",
+    "jobflow": "Create, list, get, describe and delete flows of jobs.",
+    "jobtemplate": "Create, list, get, describe and delete templates of jobs.",
+    "logs": "Print what all pods of a job write.",
     "dump": "Write what the scheduler sees to a file, to repeat its decisions elsewhere.",
     "explain": "Say why a job, pod or queue waits.",
     "local": "Start and stop a cluster on this machine.",
@@ -55,29 +55,14 @@ def vcctl() -> None:
     """Manage Volcano jobs and queues, on a Kubernetes cluster or on this machine."""
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run vcctl and end the process with its exit status: 0, 255 when a command failed, 2 for bad usage."""
-    sys.exit(run(argv))
+def main() -> None:
+    """Run vcctl and end the process with its exit status."""
+    sys.exit(run())
 
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run vcctl in this process and return its exit status."""
-    try:
-        result = vcctl.main(args=list(argv) if argv is not None else None, prog_name="vcctl", standalone_mode=False)
-    except CommandError as error:
-        click.echo(f"Failed to {error.command}: {error}" if error.command else str(error), err=True)
-        return error.exit_status or FAILED
-    except click.UsageError as error:
-        error.show()
-        return USAGE
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        return 130
-    except BrokenPipeError:
-        return 0
-    return result if isinstance(result, int) else 0
+    return program.run(vcctl, "vcctl", argv)
 
 
 if __name__ == "__main__":

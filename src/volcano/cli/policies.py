@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from volcano.cli.text import dump
+from volcano.cli.output import dump
 from volcano.cli.validate import settings_of
 
 

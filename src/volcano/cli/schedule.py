@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volcano.cli.errors import fail
-from volcano.cli.text import columns, dump
-from volcano.cli.validate import UNREADABLE, read
+from volcano.cli.manifests import UNREADABLE, read
+from volcano.cli.output import dump
+from volcano.cli.text import columns
 
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject

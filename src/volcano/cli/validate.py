@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volcano.cli.errors import fail
-from volcano.cli.text import dump
+from volcano.cli.manifests import UNREADABLE, read
+from volcano.cli.output import dump
 
 if TYPE_CHECKING:
-    from volcano.api.meta import JsonObject
     from volcano.webhooks.offline import Result
     from volcano.webhooks.rules import Settings
 
 DENIED = 1
-UNREADABLE = 2
 
 
 @click.command()
@@ -60,16 +58,6 @@ def validate(
     else:
         click.echo(dump({"results": [shown(result) for result in results]}, output), nl=False)
     return 0 if all(result.allowed for result in results) else DENIED
-
-
-def read(files: Iterable[str]) -> list[JsonObject]:
-    from volcano.kube.manifests import ManifestError, load_paths
-
-    standard_input = sys.stdin.read() if "-" in files else None
-    try:
-        return load_paths(files, standard_input=standard_input)
-    except ManifestError as error:
-        raise fail(str(error), exit_status=UNREADABLE) from error
 
 
 def settings_of(

@@ -1,10 +1,10 @@
-"""Why pods failed, as `job view` and `job run --watch` tell it."""
+"""Why pods failed, as told to their owner."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from volcano.cli.job_failures import SHOWN, failure_lines, stuck_lines
+from volcano.jobs.failures import SHOWN, failure_lines, stuck_lines
 
 
 def pod(name: str, **status: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Why pods of a job failed or do not get on, a line each: for `job view` and the end of `job run --watch`."""
+"""Why pods of a job failed or do not get on, a line each: at the end of waiting for it, or when looking at it."""
 
 from __future__ import annotations
 

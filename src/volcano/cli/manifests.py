@@ -1,0 +1,26 @@
+"""Manifests that commands are given with -f."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from volcano.cli.errors import fail
+
+if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
+
+UNREADABLE = 2
+"""Exit status when a file cannot be read."""
+
+
+def read(files: Iterable[str]) -> list[JsonObject]:
+    """The objects of the files and folders, and of standard input for `-`."""
+    from volcano.kube.manifests import ManifestError, load_paths
+
+    standard_input = sys.stdin.read() if "-" in files else None
+    try:
+        return load_paths(files, standard_input=standard_input)
+    except ManifestError as error:
+        raise fail(str(error), exit_status=UNREADABLE) from error

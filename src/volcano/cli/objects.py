@@ -1,0 +1,65 @@
+"""Objects that commands are about: one by name, with near names when it is missing, or those that are chosen."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from volcano.cli.errors import describe_api_error, fail
+
+if TYPE_CHECKING:
+    from volcano.api.resources import Resource
+    from volcano.kube.client import Client
+
+Document = dict[str, Any]
+
+NEAR = 3
+
+
+async def one(client: Client, resource: Resource[Any], name: str, namespace: str | None = None) -> Document:
+    """The object of that name."""
+    from volcano.kube.errors import NotFound
+
+    try:
+        found: Document = await client.get(resource.untyped, name, namespace)
+    except NotFound as error:
+        raise fail(describe_api_error(error) + await _elsewhere(client, resource, name, namespace)) from error
+    return found
+
+
+async def all_of(
+    client: Client, resource: Resource[Any], names: Sequence[str], namespace: str | None = None
+) -> list[Document]:
+    """The objects of these names; when one is missing, that is told before anything is done to the others."""
+    return [await one(client, resource, name, namespace) for name in names]
+
+
+async def listed(
+    client: Client,
+    resource: Resource[Any],
+    namespace: str | None,
+    *,
+    all_namespaces: bool = False,
+    labels: str = "",
+) -> list[Document]:
+    """The objects of a namespace; an empty one means all of them, as for upstream's tools."""
+    listing = await client.list(resource.untyped, None if all_namespaces else namespace or None, labels or None)
+    head = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return [{**head, **item} for item in listing.items]
+
+
+async def _elsewhere(client: Client, resource: Resource[Any], name: str, namespace: str | None) -> str:
+    """Where the name exists, or which names are like it; nothing when that cannot be told."""
+    from volcano.kube.errors import ApiError
+
+    try:
+        objects = (await client.list(resource.untyped)).items
+    except ApiError:
+        return ""
+    where = [item["metadata"].get("namespace", "") for item in objects if item["metadata"]["name"] == name]
+    if where and namespace:
+        return f"\n  there is one in namespace {', '.join(sorted(where))}: choose it with --namespace"
+    here = {item["metadata"]["name"] for item in objects if item["metadata"].get("namespace", "") == (namespace or "")}
+    near = difflib.get_close_matches(name, here, n=NEAR)
+    return f"\n  did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -1,0 +1,37 @@
+"""Running a command tree as a program: its exit status, and how failures are shown. Decided here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from volcano.cli.errors import CommandError
+
+FAILED = 255
+"""Exit status of a command that failed, as upstream's tools give it."""
+USAGE = 2
+INTERRUPTED = 130
+
+
+def run(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
+    """Run the program in this process and return its exit status."""
+    try:
+        result = command.main(args=list(argv) if argv is not None else None, prog_name=name, standalone_mode=False)
+    except CommandError as error:
+        click.echo(f"Failed to {error.command}: {error}" if error.command else f"Failed to: {error}", err=True)
+        return error.exit_status or FAILED
+    except click.UsageError as error:
+        error.show()
+        return USAGE
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed has no reader
+        return 0
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,66 @@
+"""vjobs: the jobs with why they wait, or one job in full."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from volcano.api.resources import JOBS, PODGROUPS
+from volcano.cli.connection import on_cluster
+from volcano.cli.flags import all_namespaces_flag, label_flag, namespace_flag, one_name, queue_flag
+from volcano.cli.job import chosen_jobs, told
+from volcano.cli.job_table import table, wide_table
+from volcano.cli.objects import listed, one
+from volcano.cli.output import output_flag, print_documents, show
+from volcano.cli.program import run
+from volcano.jobs.podgroups import reason_of
+from volcano.jobs.watching import key_of
+
+if TYPE_CHECKING:
+    from volcano.kube.client import Client
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@one_name("", "-n")
+@namespace_flag("-N")
+@all_namespaces_flag
+@click.option("-S", "--scheduler", default="", help="Only jobs of this scheduler.")
+@queue_flag
+@click.option("--selector", default="", help="Only jobs whose name contains this text.")
+@label_flag
+@output_flag
+@on_cluster
+async def vjobs(
+    client: Client,
+    name: str,
+    namespace: str,
+    all_namespaces: bool,
+    scheduler: str,
+    queue: str,
+    selector: str,
+    labels: str,
+    output: str,
+) -> None:
+    """List jobs with the reason why each waits or has failed; with a name, show that job."""
+    if name:
+        found = await one(client, JOBS, name, namespace)
+        if output == "table":
+            click.echo(await told(client, found, namespace, conditions=False), nl=False)
+        elif output == "wide":
+            click.echo(wide_table([found]))
+        else:
+            print_documents([found], output, as_list=False)
+        return
+    jobs = await listed(client, JOBS, namespace, all_namespaces=all_namespaces, labels=labels)
+    chosen = chosen_jobs(jobs, name_part=selector, queue=queue, scheduler=scheduler)
+    groups = await listed(client, PODGROUPS, namespace, all_namespaces=all_namespaces) if chosen else []
+    podgroups = {key_of(group): group for group in groups}
+    draw = partial(table, all_namespaces=all_namespaces, reason=partial(reason_of, podgroups=podgroups))
+    show(chosen, output, draw, wide_table, headed=bool(jobs))
+
+
+def main() -> None:
+    sys.exit(run(vjobs, "vjobs"))

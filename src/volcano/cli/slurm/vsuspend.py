@@ -1,0 +1,29 @@
+"""vsuspend: suspend jobs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from volcano.cli.connection import on_cluster
+from volcano.cli.flags import many_names, namespace_flag
+from volcano.cli.job import command_jobs
+from volcano.cli.program import run
+
+if TYPE_CHECKING:
+    from volcano.kube.client import Client
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@many_names("job name is mandatory to suspend a particular job", "-n")
+@namespace_flag("-N")
+@on_cluster
+async def vsuspend(client: Client, names: tuple[str, ...], namespace: str) -> None:
+    """Suspend jobs: their pods end, and vresume starts them again."""
+    await command_jobs(client, "AbortJob", names, namespace)
+
+
+def main() -> None:
+    sys.exit(run(vsuspend, "vsuspend"))

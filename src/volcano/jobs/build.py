@@ -1,0 +1,93 @@
+"""From a few wishes to a Job: what `vcctl job run`, `vsub` and the SDK submit. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from volcano.api import keys
+from volcano.api.meta import JsonObject
+
+__all__ = ["DEFAULT_IMAGE", "DEFAULT_RESOURCES", "Wish", "job"]
+
+DEFAULT_IMAGE = "busybox"
+DEFAULT_RESOURCES = "cpu=1000m,memory=100Mi"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """One task of `replicas` equal pods. Empty values are left to the cluster's defaults."""
+
+    name: str
+    namespace: str = "default"
+    image: str = DEFAULT_IMAGE
+    command: Sequence[str] = ()
+    args: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    working_dir: str = ""
+    replicas: int = 1
+    min_available: int = 1
+    requests: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, str] = field(default_factory=dict)
+    scheduler: str = keys.DEFAULT_SCHEDULER_NAME
+    queue: str = ""
+    priority_class: str = ""
+    time_limit_seconds: int = 0
+    """Each pod is ended when it has run for so long."""
+    retries: int | None = None
+    """How often the job starts again after a pod failed; without it, a failed pod only counts."""
+    after: str = ""
+    """Jobs to wait for, as the annotation of `keys.AFTER` has them."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    plugins: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def job(wish: Wish) -> JsonObject:
+    """The Job document of a wish."""
+    annotations = {**wish.annotations, **({keys.AFTER: wish.after} if wish.after else {})}
+    metadata: JsonObject = {"name": wish.name, "namespace": wish.namespace}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": metadata | _set(labels=dict(wish.labels), annotations=annotations),
+        "spec": _spec(wish),
+    }
+
+
+def _spec(wish: Wish) -> JsonObject:
+    spec = _set(
+        minAvailable=wish.min_available,
+        schedulerName=wish.scheduler,
+        queue=wish.queue,
+        priorityClassName=wish.priority_class,
+        plugins={name: list(arguments) for name, arguments in wish.plugins.items()},
+    )
+    if wish.retries is not None:
+        spec["maxRetry"] = wish.retries
+        spec["policies"] = [{"event": "PodFailed", "action": "RestartJob"}]
+    return spec | {"tasks": [_set(replicas=wish.replicas, template=_template(wish))]}
+
+
+def _template(wish: Wish) -> JsonObject:
+    container = _set(
+        image=wish.image,
+        name=wish.name,
+        imagePullPolicy="IfNotPresent",
+        command=list(wish.command),
+        args=list(wish.args),
+        workingDir=wish.working_dir,
+        env=[{"name": name, "value": value} for name, value in wish.environment.items()],
+        resources=_set(requests=dict(wish.requests), limits=dict(wish.limits)),
+    )
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    return {
+        "metadata": {"name": wish.name, "labels": {"job.volcano.sh": wish.name}},
+        "spec": spec | _set(activeDeadlineSeconds=wish.time_limit_seconds),
+    }
+
+
+def _set(**fields: Any) -> JsonObject:
+    """The fields that are not empty."""
+    return {name: value for name, value in fields.items() if value}

@@ -1,0 +1,26 @@
+"""Where a job is in its life, for people. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from volcano.api import batch
+
+Document = dict[str, Any]
+
+FINISHED: Final = frozenset({batch.COMPLETED, batch.FAILED, batch.TERMINATED, batch.ABORTED})
+"""Phases that a job does not leave by itself."""
+COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating")
+
+
+def phase_of(job: Document) -> str:
+    """The job's phase; "" before the controller has seen it."""
+    return str(((job.get("status") or {}).get("state") or {}).get("phase", ""))
+
+
+def summary(job: Document) -> str:
+    """`Running: 4 running, 0 succeeded …`: the phase and the pod counts that are not zero."""
+    status = job.get("status") or {}
+    counts = ", ".join(f"{status[key]} {key}" for key in COUNTS if status.get(key))
+    retries = f", retry {status['retryCount']}" if status.get("retryCount") else ""
+    return f"{phase_of(job) or 'Submitted'}{': ' + counts if counts else ''}{retries}"
