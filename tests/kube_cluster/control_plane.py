@@ -8,15 +8,20 @@ from __future__ import annotations
 import ssl
 import urllib.error
 import urllib.request
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tools.kube import where
 
 from tests.kube_cluster.programs import Programs, free_ports
+from volcano.kube.client import Client
+from volcano.kube.config import load
+from volcano.kube.transport import HttpTransport
 from volcano.local.apiserver import certificates, kubeconfig
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
@@ -39,6 +44,15 @@ class Address:
     server: str
     pki: certificates.Pki
     kubeconfig: Path
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Client]:
+        """A client with the administrator's credentials."""
+        client = Client(HttpTransport(load(str(self.kubeconfig))))
+        try:
+            yield client
+        finally:
+            await client.close()
 
     def get(self, path: str) -> str | None:
         """The body of a path that anybody who knows the authority may read; None while there is no answer."""
@@ -116,6 +130,7 @@ def start_api_server(
             f"--kubelet-client-certificate={pki.certificate('admin')}",
             f"--kubelet-client-key={pki.key('admin')}",
             "--kubelet-preferred-address-types=InternalIP",
+            "--enable-aggregator-routing=true",  # nobody forwards what is sent to the addresses of services
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={pki.certificate('server')}",
             f"--service-account-signing-key-file={pki.key('server')}",

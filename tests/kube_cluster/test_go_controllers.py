@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from tools.kube import where
 
-from tests.kube_cluster import control_plane, volcano
-from tests.kube_cluster.control_plane import Address
-from tests.kube_cluster.programs import Programs, free_ports
+from tests.kube_cluster import control_plane, local_server, volcano
+from tests.kube_cluster.programs import Programs
 from tests.kubectl import binaries
 from tests.kubectl.harness import Kubectl, eventually
 from tests.kubectl.objects import config_map, deployment, vcjob
-from volcano.local.apiserver.certificates import Pki
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from tests.kube_cluster.control_plane import Address
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("go-controllers")]
 
@@ -35,7 +33,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         pytest.skip(why)
     root = tmp_path_factory.mktemp("go")
     with Programs(root) as programs:
-        address = start_api_server(root, programs)
+        address = local_server.start(root, programs)
         start_kubernetes(programs, address)
         volcano.start_controllers(programs, address)
         volcano.start_scheduler(root, programs, address)
@@ -44,16 +42,6 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         eventually("the nodes", lambda: len(kubectl.get("nodes")["items"]) == volcano.SIMULATED)
         eventually("the service account", lambda: kubectl.get("sa")["items"])
         yield kubectl
-
-
-def start_api_server(root: Path, programs: Programs) -> Address:
-    [port] = free_ports(1)
-    data = root / "data"
-    address = Address(f"https://127.0.0.1:{port}", Pki(data / "pki"), root / "kubeconfig")
-    command = [sys.executable, "-m", "volcano.local.apiserver", "--data-dir", str(data), "--port", str(port)]
-    programs.start("apiserver", [*command, "--kubeconfig", str(address.kubeconfig)])
-    programs.await_ready("apiserver", lambda: address.kubeconfig.exists() and address.get("/readyz"))
-    return address
 
 
 def start_kubernetes(programs: Programs, address: Address) -> None:

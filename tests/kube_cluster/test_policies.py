@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.kube_cluster import control_plane, volcano
-from tests.kube_cluster.programs import Programs
+from tests.kube_cluster import bare, control_plane
 from volcano.api import resources
 from volcano.api.meta import JsonObject
 from volcano.api.resources import Resource
 from volcano.kube.client import Client
-from volcano.kube.config import load
 from volcano.kube.errors import Forbidden, Invalid, ServiceUnavailable
-from volcano.kube.transport import HttpTransport
 from volcano.webhooks.policies import mutating_policies, validating_policies
 from volcano.webhooks.rules.model import ResourceGroup, Settings
 
@@ -49,25 +45,13 @@ TASK = {"name": "t", "replicas": 2, "template": TEMPLATE}
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     if why := control_plane.absence():
         pytest.skip(why)
-    root = tmp_path_factory.mktemp("policies")
-    with Programs(root) as programs:
-        found = control_plane.start(root, programs, controllers=False, options=OPTIONS)
-        asyncio.run(volcano.install(found.kubeconfig))
-        asyncio.run(apply_policies(found))
-        yield found
-
-
-@asynccontextmanager
-async def connected(address: Address) -> AsyncIterator[Client]:
-    client = Client(HttpTransport(load(str(address.kubeconfig))))
-    try:
-        yield client
-    finally:
-        await client.close()
+    for server in bare.kube(tmp_path_factory.mktemp("policies"), OPTIONS):
+        asyncio.run(apply_policies(server.address))
+        yield server.address
 
 
 async def apply_policies(address: Address) -> None:
-    async with connected(address) as client:
+    async with address.connected() as client:
         for document in (*validating_policies(SETTINGS), *mutating_policies(SETTINGS)):
             await client.create(registration(document), document)
         await in_force(client)
@@ -164,7 +148,7 @@ def test_what_is_wrong_is_refused_with_our_words(
     address: Address, resource: Resource[Any], document: JsonObject, message: str
 ) -> None:
     async def main() -> None:
-        async with connected(address) as client:
+        async with address.connected() as client:
             namespace = "default" if resource.namespaced else None
             with pytest.raises((Invalid, Forbidden)) as refused:
                 await client.create(resource.untyped, document, namespace, dry_run=True)
@@ -175,7 +159,7 @@ def test_what_is_wrong_is_refused_with_our_words(
 
 def test_pods_with_bad_budgets_are_refused(address: Address) -> None:
     async def main() -> None:
-        async with connected(address) as client:
+        async with address.connected() as client:
             for value, good in (("2", True), ("50%", True), ("0", False), ("100%", False), ("x", False)):
                 annotations = {"volcano.sh/jdb-min-available": value}
                 pod = {
@@ -195,7 +179,7 @@ def test_pods_with_bad_budgets_are_refused(address: Address) -> None:
 
 def test_queues_that_must_stay_cannot_be_deleted(address: Address) -> None:
     async def main() -> None:
-        async with connected(address) as client:
+        async with address.connected() as client:
             for name in ("default", "other"):
                 await client.create(resources.QUEUES.untyped, {"metadata": {"name": name}, "spec": {}})
             await client.delete(resources.QUEUES, "other")
@@ -207,7 +191,7 @@ def test_queues_that_must_stay_cannot_be_deleted(address: Address) -> None:
 
 def test_defaults(address: Address) -> None:
     async def main() -> None:
-        async with connected(address) as client:
+        async with address.connected() as client:
             tasks = [{"replicas": 2, "template": TEMPLATE}, {**TASK, "minAvailable": 1}]
             wanted = named("j", tasks=tasks, plugins={"mpi": ["--master=t"]}, maxRetry=0)
             made = await client.create(resources.JOBS.untyped, wanted, "default", dry_run=True)
@@ -238,7 +222,7 @@ def test_defaults(address: Address) -> None:
 
 def test_podgroups_go_to_the_queue_of_their_namespace(address: Address) -> None:
     async def main() -> None:
-        async with connected(address) as client:
+        async with address.connected() as client:
             annotations = {"scheduling.volcano.sh/queue-name": "ml"}
             await client.create(
                 resources.NAMESPACES.untyped, {"metadata": {"name": "team", "annotations": annotations}}
@@ -252,7 +236,7 @@ def test_podgroups_go_to_the_queue_of_their_namespace(address: Address) -> None:
 
 def test_pods_join_their_resource_group(address: Address) -> None:
     async def main() -> None:
-        async with connected(address) as client:
+        async with address.connected() as client:
             spec = {**TEMPLATE["spec"], "nodeSelector": {"disk": "fast"}}
             made = await client.create(
                 resources.PODS.untyped, {"metadata": {"name": "p"}, "spec": spec}, "default", dry_run=True
@@ -270,7 +254,7 @@ def test_every_policy_compiles_without_a_warning(address: Address) -> None:
     """What the server finds when it checks the types it knows is in the status."""
 
     async def main() -> None:
-        async with connected(address) as client:
+        async with address.connected() as client:
             first = registration(validating_policies(SETTINGS)[0])
             for policy in (await client.list(first)).items:
                 assert not (policy.get("status") or {}).get("typeChecking", {}).get("expressionWarnings")

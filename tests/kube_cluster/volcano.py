@@ -40,25 +40,18 @@ QUICK_LEASE = (
 def start(root: Path, programs: Programs, address: Address) -> None:
     """Install and start everything; return when jobs are taken and nodes are there."""
     asyncio.run(install(address.kubeconfig))
-    start_webhooks(programs, address)
+    port = free_ports(1)[0]
+    start_webhooks(programs, address, f"--listen-address=127.0.0.1:{port}", f"--webhook-url=https://127.0.0.1:{port}")
     start_controllers(programs, address)
     start_scheduler(root, programs, address)
     start_node(root, programs, address)
     programs.await_ready("node", lambda: address.get(f"/api/v1/nodes/{NODE}"))
 
 
-def start_webhooks(programs: Programs, address: Address) -> None:
-    port, health = free_ports(2)
-    place = f"--listen-address=127.0.0.1:{port}", f"--webhook-url=https://127.0.0.1:{port}"
-    _daemon(
-        programs,
-        "vc-webhook-manager",
-        "volcano.webhooks.manager",
-        address,
-        health,
-        *place,
-        f"--enabled-admission={ADMISSION}",
-    )
+def start_webhooks(programs: Programs, address: Address, *flags: str) -> None:
+    """`flags` say where they are."""
+    health, more = free_ports(1)[0], f"--enabled-admission={ADMISSION}"
+    _daemon(programs, "vc-webhook-manager", "volcano.webhooks.manager", address, health, *flags, more)
 
 
 def start_controllers(programs: Programs, address: Address, name: str = "vc-controller-manager") -> None:
