@@ -16,7 +16,7 @@ from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.nodes import Index, NodeTable
 from volcano.scheduler.cluster.profiles import Profile, Profiles
 from volcano.scheduler.cluster.queues import Queue
-from volcano.scheduler.cluster.resources import Dimensions, Vector
+from volcano.scheduler.cluster.resources import CPU, MEMORY, Dimensions, Vector
 from volcano.scheduler.cluster.tasks import NO_NODE, Status, Task
 
 if TYPE_CHECKING:
@@ -302,8 +302,25 @@ class Cluster:
             self.stranded[node_name][task.uid] = task
 
     def _account(self, row: int, profile: Profile, status: Status, sign: int) -> None:
-        self._account_rows(np.array([row], dtype=np.intp), np.array([sign], dtype=np.int64), profile, status)
-        self.nodes.changes.add(row)
+        """`_account_rows` for one pod on one row: without arrays it takes a tenth of the time."""
+        nodes = self.nodes
+        takes = _takes(status)
+        for dimension, each in profile.amounts:
+            amount = each * sign
+            nodes.requested[row, dimension] += amount
+            if takes == _PIPELINED:
+                nodes.pipelined[row, dimension] += amount
+                continue
+            nodes.idle[row, dimension] -= amount
+            nodes.used[row, dimension] += amount
+            if takes == _RELEASING:
+                nodes.releasing[row, dimension] += amount
+        nodes.nonzero[row, CPU] += profile.milli_cpu_scored * sign
+        nodes.nonzero[row, MEMORY] += profile.memory_scored * sign
+        nodes.pod_count[row] += sign
+        nodes.changes.add(row)
+        if self.on_pods_moved:
+            self._tell_moved(np.array([row], dtype=np.intp), np.array([sign], dtype=np.int64), profile, status)
 
     def _account_many(self, rows: Sequence[int], profile: Profile, status: Status, sign: int) -> None:
         if len(rows) == 1:
@@ -316,8 +333,8 @@ class Cluster:
     def _account_rows(self, rows: Index, counts: Vector, profile: Profile, status: Status) -> None:
         nodes = self.nodes
         takes = _takes(status)
-        for dimension in profile.wanted:
-            amount = counts * int(profile.request[dimension])
+        for dimension, each in profile.amounts:
+            amount = counts * each
             nodes.requested[rows, dimension] += amount
             if takes == _PIPELINED:
                 nodes.pipelined[rows, dimension] += amount

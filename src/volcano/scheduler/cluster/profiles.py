@@ -16,7 +16,7 @@ from volcano.scheduler.cluster.requests import host_ports, nonzero_request, pod_
 from volcano.scheduler.cluster.resources import EPSILON, PODS, Dimensions, Vector, pad
 
 if TYPE_CHECKING:
-    from volcano.api.core import Pod
+    from volcano.api.core import Pod, Volume
     from volcano.api.meta import LabelSelector
 
 IRRELEVANT_ANNOTATIONS: Final = frozenset(
@@ -59,6 +59,24 @@ def _decides(annotation: str) -> bool:
     return annotation not in IRRELEVANT_ANNOTATIONS and not annotation.startswith(ASSIGNED_DEVICES)
 
 
+def storage(pod: Pod) -> list[Volume]:
+    """Volumes that exist apart from the pod. The others its node makes: scratch, configuration, the token that each pod
+
+    gets under a name of its own.
+    """
+    return [
+        volume
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim is not None
+        or volume.ephemeral is not None
+        or volume.csi is not None
+        or volume.iscsi is not None
+        or volume.rbd is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.gce_persistent_disk is not None
+    ]
+
+
 INSTANCE_LABELS: Final = frozenset(
     {
         keys.TASK_INDEX,
@@ -81,6 +99,7 @@ class Profile:
     """One signature. `pod` is an example of it, for plugins to read; never its name or labels of `INSTANCE_LABELS`."""
 
     __slots__ = (
+        "amounts",
         "best_effort",
         "has_pod_terms",
         "id",
@@ -91,6 +110,7 @@ class Profile:
         "ports",
         "queue",
         "request",
+        "storage",
         "wanted",
     )
 
@@ -103,9 +123,12 @@ class Profile:
         self.request: Vector = dimensions.from_amounts(amounts)
         self.wanted: tuple[int, ...] = tuple(sorted(d for d, amount in amounts.items() if amount > 0))
         """Dimensions with a request, `pods` among them."""
+        self.amounts: tuple[tuple[int, int], ...] = tuple((d, amounts[d]) for d in self.wanted)
+        """The request of each of them, as plain numbers."""
         self.best_effort = all(amount < EPSILON for d, amount in amounts.items() if d != PODS)
         self.milli_cpu_scored, self.memory_scored = nonzero_request(pod, dimensions)
         self.ports = tuple(host_ports(pod))
+        self.storage = storage(pod)
         affinity = pod.spec.affinity
         self.has_pod_terms = affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
         """It wants to be near other pods or away from them."""
@@ -153,6 +176,7 @@ class Profiles:
 
     def _parts(self, pod: Pod, queue: str) -> tuple[object, ...]:
         meta, spec = pod.metadata, pod.spec
+        volumes = storage(pod) if spec.volumes else ()
         resized = [
             (status.name, status.resources, status.allocated_resources)
             for status in pod.status.container_statuses
@@ -169,8 +193,8 @@ class Profiles:
             spec.topology_spread_constraints,
             spec.overhead,
             spec.resources,
-            spec.volumes,
-            meta.name if any(volume.ephemeral for volume in spec.volumes) else None,  # their claims bear its name
+            volumes,
+            meta.name if any(volume.ephemeral for volume in volumes) else None,  # their claims bear its name
             spec.resource_claims,
             [(made.name, made.resource_claim_name) for made in pod.status.resource_claim_statuses],
             spec.host_network,
@@ -190,6 +214,7 @@ class Profiles:
         for profile in self._by_signature.values():
             profile.request[dimension] = 0
             profile.wanted = tuple(d for d in profile.wanted if d != dimension)
+            profile.amounts = tuple(pair for pair in profile.amounts if pair[0] != dimension)
             profile.best_effort = all(d == PODS for d in profile.wanted)
 
     def _widen(self, width: int) -> None:

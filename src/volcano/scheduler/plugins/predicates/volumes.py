@@ -37,7 +37,7 @@ class VolumeRules:
         self._outside: dict[int, Mask | None] = {}
 
     def objection(self, task: Task) -> Reason | None:
-        if not task.pod.spec.volumes:
+        if not task.profile.storage:
             return None
         zone_problem = zones.problem(self._cluster, task.pod) if self._has_zones else ""
         if zone_problem:
@@ -46,7 +46,7 @@ class VolumeRules:
         return _objection("VolumeBinding", problem) if problem else None
 
     def judge(self, profile: Profile, rows: Rows, verdict: Verdict) -> None:
-        if not profile.pod.spec.volumes:
+        if not profile.storage:
             return
         if self._limits is not None and self._limits.applies(profile):
             verdict.refuse(self._limits.exceeded(profile, rows), refusals.VOLUME_LIMIT)
@@ -68,7 +68,7 @@ class VolumeRules:
         return changed[:0] if self._binding is None else self._binding.affected(profile, changed)
 
     def promise(self, tasks: Sequence[Task]) -> Reason | None:
-        if self._binding is None or not tasks[0].pod.spec.volumes:
+        if self._binding is None or not tasks[0].profile.storage:
             return None
         for number, task in enumerate(tasks):
             problem = self._binding.promise(task)
@@ -79,12 +79,12 @@ class VolumeRules:
         return None
 
     def release(self, tasks: Sequence[Task]) -> None:
-        if self._binding is not None and tasks[0].pod.spec.volumes:
+        if self._binding is not None and tasks[0].profile.storage:
             for task in tasks:
                 self._binding.release(task)
 
     def decide(self, task: Task) -> Sequence[ClaimBinding]:
-        return self._binding.decide(task) if self._binding is not None and task.pod.spec.volumes else ()
+        return self._binding.decide(task) if self._binding is not None and task.profile.storage else ()
 
 
 def _objection(plugin: str, problem: str) -> Reason:
