@@ -16,6 +16,7 @@ from volcano.api.resource import Resource
 from volcano.kube.client import Client
 from volcano.kube.informer import Callbacks, Informer
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, MODIFIED, Ingest
+from volcano.scheduler.daemon.view import PODS_IN_VIEW
 from volcano.scheduler.dump import by_plural
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class Feed:
         """Watch what every cycle needs, and what the plugins in use want to see (as `Plugin.watched` says it)."""
         for wanted in (*(resource.plural for resource in self._essential), *also):
             plural, _, one = wanted.partition("/")
-            resource = by_plural(plural)
+            resource = PODS_IN_VIEW if plural == PODS_IN_VIEW.plural else by_plural(plural)
             if resource is None or wanted in self.informers or plural in self.informers:
                 continue
             namespace, _, name = one.partition("/")

@@ -1,0 +1,95 @@
+"""Pods as the scheduler watches them: what decides is there, what does not is empty."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from volcano.api.core import Pod
+from volcano.api.narrow import narrowed
+from volcano.scheduler.daemon.view import PODS_IN_VIEW
+
+DOCUMENT = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "p",
+        "namespace": "ns",
+        "uid": "u",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"app": "web"},
+        "annotations": {"scheduling.k8s.io/group-name": "g"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Job", "name": "j", "uid": "o", "controller": True}],
+    },
+    "spec": {
+        "schedulerName": "volcano",
+        "nodeName": "n1",
+        "priority": 5,
+        "preemptionPolicy": "Never",
+        "nodeSelector": {"zone": "a"},
+        "tolerations": [{"key": "k", "operator": "Exists"}],
+        "schedulingGates": [{"name": "gate"}],
+        "overhead": {"cpu": "1"},
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "host"}]}},
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "pvc"}}],
+        "initContainers": [{"name": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}],
+        "containers": [
+            {
+                "name": "c",
+                "image": "busybox",
+                "ports": [{"hostPort": 80, "containerPort": 80}],
+                "resources": {"requests": {"cpu": "2"}, "limits": {"nvidia.com/gpu": 1}, "claims": [{"name": "gpu"}]},
+            }
+        ],
+    },
+    "status": {
+        "phase": "Running",
+        "nominatedNodeName": "n2",
+        "qosClass": "Guaranteed",
+        "startTime": "2026-01-01T00:00:01Z",
+        "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"}],
+        "containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}],
+    },
+}
+
+
+def test_what_decides_is_read() -> None:
+    view = msgspec.json.decode(msgspec.json.encode(DOCUMENT), type=PODS_IN_VIEW.type)
+
+    assert isinstance(view, Pod)
+    assert without_empty(msgspec.to_builtins(view)) == without_empty(
+        msgspec.to_builtins(msgspec.convert(DOCUMENT, Pod))
+    )
+
+
+def test_what_decides_nothing_is_empty_and_shared() -> None:
+    secret = {"name": "TOKEN", "value": "secret"}
+    containers = [{"name": "c", "env": [secret], "securityContext": {"privileged": True}, "tty": True}]
+    volumes = [{"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}]
+    text = msgspec.json.encode({**DOCUMENT, "spec": {"containers": containers, "volumes": volumes}})
+
+    one, other = (msgspec.json.decode(text, type=PODS_IN_VIEW.type) for _ in range(2))
+
+    container = one.spec.containers[0]
+    assert not container.env
+    assert container.env is other.spec.containers[0].env
+    assert container.security_context is None
+    assert not container.tty
+    assert one.spec.volumes[0].projected is None
+    assert b"secret" not in msgspec.json.encode(one)
+
+
+def test_a_wanted_field_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ValueError, match="Pod has no field stats"):
+        narrowed(Pod, {"stats": None})
+
+
+def without_empty(value: object) -> object:
+    """Empty objects left out: of an object with defaults only, to_builtins makes `{}` or nothing."""
+    if isinstance(value, dict):
+        kept = {key: without_empty(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if item not in ({}, [])}
+    return [without_empty(item) for item in value] if isinstance(value, list) else value
