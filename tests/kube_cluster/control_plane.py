@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager")
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "helm")
 HOST = "127.0.0.1"
 
 # Pods here have loopback addresses, which Kubernetes refuses in endpoints: these controllers could only complain.

@@ -10,6 +10,7 @@ import sys
 import urllib.request
 from typing import TYPE_CHECKING
 
+from tests.kube_cluster import chart
 from tests.kube_cluster.programs import free_ports
 from volcano.api import builtin_schemas, crds
 from volcano.api.resources import ALL_VOLCANO, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 NAMESPACE = "volcano-system"
 NODE = "local"
 SIMULATED = 2
+ACCOUNTS = {
+    "volcano.webhooks.manager": "volcano-admission",
+    "volcano.controllers.manager": "volcano-controllers",
+    "volcano.scheduler.daemon.main": "volcano-scheduler",
+}
 ADMISSION = ",".join(rule.path for rule in RULES)
 QUICK_LEASE = (
     "--leader-elect=true",
@@ -38,10 +44,12 @@ QUICK_LEASE = (
 
 
 def start(root: Path, programs: Programs, address: Address) -> None:
-    """Install and start everything; return when jobs are taken and nodes are there."""
-    asyncio.run(install(address.kubeconfig))
+    """Install the chart and start everything; return when jobs are taken and nodes are there."""
     port = free_ports(1)[0]
-    start_webhooks(programs, address, f"--listen-address=127.0.0.1:{port}", f"--webhook-url=https://127.0.0.1:{port}")
+    url = f"https://127.0.0.1:{port}"
+    chart.install(address, url)
+    place = f"--listen-address=127.0.0.1:{port}", f"--webhook-url={url}", "--register-webhooks=false"
+    start_webhooks(programs, address, *place)
     start_controllers(programs, address)
     start_scheduler(root, programs, address)
     start_node(root, programs, address)
@@ -75,7 +83,8 @@ def start_node(root: Path, programs: Programs, address: Address, name: str = NOD
 
 
 def _daemon(programs: Programs, name: str, module: str, address: Address, health: int, *flags: str) -> None:
-    command = [sys.executable, "-m", module, f"--kubeconfig={address.kubeconfig}", *flags]
+    kubeconfig = chart.kubeconfig_of(address, ACCOUNTS[module])
+    command = [sys.executable, "-m", module, f"--kubeconfig={kubeconfig}", *flags]
     programs.start(name, [*command, f"--healthz-address=127.0.0.1:{health}"])
     programs.await_ready(name, lambda: _answers(f"http://127.0.0.1:{health}/healthz"))
 

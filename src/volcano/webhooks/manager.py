@@ -116,7 +116,7 @@ def identity_source(client: Client, options: Options) -> IdentitySource:
     hosts = options.endpoint.hosts()
     if options.endpoint.url:
         return OwnIdentity(hosts)
-    return SecretIdentity(client, options.endpoint.namespace, hosts)
+    return SecretIdentity(client, options.endpoint.namespace, hosts, name=options.secret_name)
 
 
 if __name__ == "__main__":

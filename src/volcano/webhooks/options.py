@@ -9,6 +9,7 @@ from typing import Final
 
 from volcano.kube import flags
 from volcano.kube.flags import flag
+from volcano.webhooks.identity import SECRET_NAME
 from volcano.webhooks.registration import Endpoint
 from volcano.webhooks.rules import RULES, Rule, Settings
 
@@ -36,6 +37,7 @@ class Flags:
     port: int = flag(8443, "port to serve on; 0 is any free one")
     webhook_namespace: str = flag("", "namespace of the Service in front of the webhooks")
     webhook_service_name: str = flag("", "the Service in front of the webhooks")
+    webhook_secret_name: str = flag(SECRET_NAME, "Secret of that namespace with the certificate that replicas share")
     webhook_url: str = flag("", "URL of the webhooks when they are not behind a Service")
     register_webhooks: bool = flag(True, "create the webhook configurations that do not exist")
     enabled_admission: str = flag(DEFAULT_ADMISSION, "comma-separated paths to serve")
@@ -76,6 +78,7 @@ class Options:
     health_address: str | None
     graceful_seconds: float
     admission_conf: Path | None = None
+    secret_name: str = SECRET_NAME
     certificate_files: tuple[Path, Path, Path] | None = None
     register: bool = True
     kubeconfig: str | None = None
@@ -102,6 +105,7 @@ def parse(arguments: Sequence[str]) -> Options:
         health_address=given.healthz_address if given.enable_healthz else None,
         graceful_seconds=given.graceful_shutdown_time,
         admission_conf=Path(given.admission_conf) if given.admission_conf else None,
+        secret_name=given.webhook_secret_name,
         certificate_files=_certificate_files(given),
         register=given.register_webhooks,
         kubeconfig=given.kubeconfig or None,
