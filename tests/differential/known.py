@@ -25,7 +25,8 @@ def _text(value: Any) -> str:
 _GO = re.compile(
     r"json: cannot unmarshal|invalid character|unexpected end of JSON|unexpected EOF|illegal base64|strconv\.|"
     r"couldn't get version/kind|error converting YAML|yaml: |parsing time|quantities must match|unknown conversion|"
-    r"map\[|is registered for version|StorageError|into Go value|error decoding patch|error unmarshaling|unmarshal "
+    r"map\[|expected prefix \[|is registered for version|StorageError|into Go value|error decoding patch|"
+    r"error unmarshaling|unmarshal "
 )
 _WHOLE_OBJECT = re.compile(r'(Invalid|Unsupported) value: \\?"?\[?\{|\n@@')
 
@@ -110,6 +111,11 @@ RULES = (
         _at("apply-patch", r"body\.(data\.k|.*f:data\.f:k)$"),
     ),
     # What local mode does not do.
+    Rule("requests for tokens note no manager", _at("/token$", r"body\.metadata\.managedFields")),
+    Rule(
+        "the rules of a caller come in another order",
+        _at("selfsubjectrulesreviews", r"body\.status\.(nonR|r)esourceRules"),
+    ),
     Rule(
         "objects that the server makes at its first start have no managers",
         _at("system-node-critical", r"body\.metadata\.managedFields"),

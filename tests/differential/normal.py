@@ -7,8 +7,14 @@ from typing import Any
 
 Document = dict[str, Any]
 
+SHORT_NAME = "https://kubernetes.default.svc"
+LONG_NAME = SHORT_NAME + ".cluster.local"
+"""Who issues tokens: clusters may be set up with either."""
+
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
+_CREDENTIAL = re.compile(r"JTI=[0-9a-f-]{36}")
 _AGE = re.compile(r"(<unknown>|(\d+[smhd])+)")
 _ADDRESS = re.compile(r"10(\.\d+){3}")
 _RECORD = re.compile(r"in record \(\d+\)")
@@ -43,7 +49,8 @@ class Names:
         return normal
 
     def text(self, text: str) -> str:
-        text = text.replace(self._namespace, "{ns}")
+        text = _TOKEN.sub("token", text.replace(self._namespace, "{ns}").replace(LONG_NAME, SHORT_NAME))
+        text = _CREDENTIAL.sub("JTI=credential", text)
         text = _UID.sub(lambda found: self._uids.get(found[0], found[0]), text)
         text = _RECORD.sub("in record (version)", text)
         return _ADDRESS.sub("address", _TIME.sub("time", text))

@@ -131,6 +131,31 @@ async def apply_to_status(s: Session) -> None:
     await s.get(f"{DEPLOYMENTS}/a")
 
 
+async def items_that_others_change(s: Session) -> None:
+    """The owner of an item lets it go, though others own fields of it; who owns only fields lets those go."""
+    value = {"name": "A", "value": "1"}
+    await s.apply(f"{DEPLOYMENTS}/a", deployment(container("a", env=[value])), "one")
+    await s.patch(f"{DEPLOYMENTS}/a", spec_of(container("a", env=[value | {"value": "2"}])), STRATEGIC)
+    await s.apply(f"{DEPLOYMENTS}/a", deployment(container("a", env=[{"name": "B", "value": "1"}])), "one")
+    await s.patch(f"{DEPLOYMENTS}/a", spec_of(container("a", env=[value])), STRATEGIC, fieldManager="patcher")
+    await s.apply(f"{DEPLOYMENTS}/a", deployment(container("a", env=[value])), "two")
+    await s.apply(f"{DEPLOYMENTS}/a", deployment(container("a")), "two")
+    await s.get(f"{DEPLOYMENTS}/a")
+
+
+def spec_of(*containers: dict[str, Any]) -> dict[str, Any]:
+    return {"spec": {"template": {"spec": {"containers": list(containers)}}}}
+
+
+async def a_dying_object_is_applied_and_replaced(s: Session) -> None:
+    await s.post(MAPS, a_map({"k": "v"}, finalizers=["x.io/f"]))
+    await s.patch(f"{MAPS}/a", {"metadata": {"managedFields": [{}]}})
+    await s.delete(f"{MAPS}/a")
+    await s.apply(f"{MAPS}/a", a_map({"m": "x"}), "one")
+    await s.put(f"{MAPS}/a", a_map({"z": "z"}, finalizers=["x.io/f"]))
+    await s.patch(f"{MAPS}/a", {"metadata": {"finalizers": None}})
+
+
 SEQUENCES = (
     two_managers_of_a_map,
     apply_after_other_writes,
@@ -138,4 +163,6 @@ SEQUENCES = (
     lists_with_keys,
     ports_of_services,
     apply_to_status,
+    items_that_others_change,
+    a_dying_object_is_applied_and_replaced,
 )

@@ -152,6 +152,14 @@ async def fields_of_pods(s: Session) -> None:
     await s.get(PODS, accept=TABLE, includeObject="None")
 
 
+async def rows_of_ended_pods(s: Session) -> None:
+    for name, phase in {"a": "Running", "b": "Succeeded", "c": "Failed"}.items():
+        spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}
+        await s.post(PODS, {"metadata": {"name": name}, "spec": spec})
+        await s.patch(f"{PODS}/{name}/status", {"status": {"phase": phase}})
+    await s.get(PODS, accept=TABLE)
+
+
 SEQUENCES = (
     selectors,
     pages,
@@ -160,4 +168,5 @@ SEQUENCES = (
     watch_by_selector,
     watch_from_the_start,
     fields_of_pods,
+    rows_of_ended_pods,
 )

@@ -81,7 +81,7 @@ class ApiServer:
         self._reads = Reads(store)
         self._writes = Writes(store, admission, kinds, WallClock())
         self._deletes = Deletes(self._writes, admission)
-        self._reviews = Reviews(self._authorizer, self._authenticator, kinds)
+        self._reviews = Reviews(self._authorizer, self._authenticator, kinds, WallClock())
         self._subresources = Subresources(self.registry, self._writes, self._deletes, tokens, pki)
         self._usage = Usage(store, pki)
         self._started = False
@@ -134,6 +134,8 @@ class ApiServer:
         if target is None:
             return self._about_itself(request, user)
         resource = self.registry.find(target.group, target.version, target.plural)
+        if resource is None and not self.registry.serves(target.group):
+            return _nothing_here()
         if resource is None or (target.namespace and not resource.namespaced):
             raise status.no_such_path()
         call = Call(request, resource, target.namespace, target.name, target.subresource, user)
@@ -213,7 +215,7 @@ class ApiServer:
             return answer
         if request.path.startswith("/api/"):
             raise status.no_such_path()
-        return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
+        return _nothing_here()
 
     def _check_host(self, request: Request) -> None:
         """Browsers that were lured here by a name of someone else's are sent away."""
@@ -224,6 +226,10 @@ class ApiServer:
         if name.strip("[]") not in self._hosts:
             known = ", ".join(sorted(self._hosts))
             raise status.StatusError(403, "Forbidden", f"this server is not {host!r}: call it by one of {known}")
+
+
+def _nothing_here() -> Response:
+    return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
 
 
 def refusal(refused: Refused) -> Response:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
+from volcano.local.apiserver.access.tokens import ISSUER, NotTrusted, Proof
 from volcano.local.apiserver.call import User
 from volcano.local.apiserver.status import StatusError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from volcano.http.message import Request
@@ -40,16 +42,19 @@ class Authenticator:
         return OWNER if peer.unix else ANONYMOUS
 
     def _bearer(self, token: str) -> User:
-        user = self.by_token(token)
-        if user is None:
-            raise unauthorized()
-        return user
+        try:
+            return self.by_token(token).user
+        except NotTrusted:
+            raise unauthorized() from None
 
-    def by_token(self, token: str) -> User | None:
+    def by_token(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> Proof:
+        """Whom `token` speaks for. Raises NotTrusted. Static tokens are meant for this server alone."""
         user = self._tokens.get(token)
-        if user is None and self._service_accounts is not None:
-            user = self._service_accounts.user(token)
-        return user
+        if user is not None and ISSUER in audiences:
+            return Proof(user, [ISSUER])
+        if self._service_accounts is None:
+            raise NotTrusted("invalid bearer token")
+        return self._service_accounts.check(token, audiences)
 
 
 def unauthorized() -> StatusError:

@@ -8,7 +8,9 @@ import msgspec
 
 from volcano.local.apiserver import status
 from volcano.local.apiserver.access.authorizer import Authorizer, Question
+from volcano.local.apiserver.access.tokens import ISSUER, NotTrusted
 from volcano.local.apiserver.call import User
+from volcano.local.apiserver.verbs.patching import track_new
 from volcano.local.apiserver.verbs.reads import respond
 from volcano.local.apiserver.wire import bodies
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.access.authn import Authenticator
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.catalog.kinds import Kinds
+    from volcano.local.apiserver.clock import Clock
     from volcano.local.apiserver.faults import Cause
 
 JsonObject = dict[str, Any]
@@ -27,10 +30,11 @@ JsonObject = dict[str, Any]
 class Reviews:
     """One method per kind of review."""
 
-    def __init__(self, authorizer: Authorizer, authenticator: Authenticator, kinds: Kinds) -> None:
+    def __init__(self, authorizer: Authorizer, authenticator: Authenticator, kinds: Kinds, clock: Clock) -> None:
         self._authorizer = authorizer
         self._authenticator = authenticator
         self._kinds = kinds
+        self._clock = clock
 
     async def create(self, call: Call) -> Response:
         resource = call.resource
@@ -54,8 +58,10 @@ class Reviews:
             )
         if resource.plural.endswith("accessreviews"):
             _check_access_review(call, review)
-        review["status"] = answers[resource.plural](call, review.get("spec") or {})
-        meta.setdefault("creationTimestamp", None)
+        call.read_options()
+        answer = answers[resource.plural](call, review.get("spec") or {})
+        track_new(call, review, {"spec": {}}, self._clock.timestamp())
+        review["status"] = answer
         return respond(201, msgspec.json.encode(review))
 
     def _self(self, call: Call, spec: JsonObject) -> JsonObject:
@@ -89,6 +95,7 @@ class Reviews:
         if not namespace:
             raise status.bad_request("no namespace on request")
         grants = self._authorizer.grants(call.user, namespace)
+        spec.clear()  # the answer repeats no question
         rules = [grant.rule.document for grant in grants.rules]
         about_resources = ("verbs", "apiGroups", "resources", "resourceNames")
         found: JsonObject = {
@@ -101,10 +108,11 @@ class Reviews:
         return found | {"evaluationError": grants.error} if grants.errors else found
 
     def _token(self, call: Call, spec: JsonObject) -> JsonObject:
-        user = self._authenticator.by_token(spec["token"])
-        if user is None:
-            return {"user": {}, "error": "invalid bearer token"}
-        return {"authenticated": True, "user": user.document(), "audiences": spec.get("audiences") or []}
+        try:
+            proof = self._authenticator.by_token(spec["token"], spec.get("audiences") or (ISSUER,))
+        except NotTrusted as error:
+            return {"user": {}, "error": str(error)}
+        return {"authenticated": True, "user": proof.user.document(), "audiences": proof.audiences}
 
 
 def _only(rule: JsonObject, fields: tuple[str, ...]) -> JsonObject:

@@ -1,6 +1,6 @@
 """Service-account tokens: JSON web tokens signed with a key that lives beside the database.
 
-Made by `serviceaccounts/token`, checked by `authn.py`; bound to accounts (and pods) that still exist.
+Made by `serviceaccounts/token`, checked by `authn.py`; bound to accounts (and pods, nodes, secrets) that still exist.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import hashlib
 import hmac
 import os
 import time
-from typing import TYPE_CHECKING, Any
+import uuid
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from volcano.local.apiserver.call import User
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from volcano.local.apiserver.storage.store import Store
@@ -26,7 +27,20 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
+BINDABLE = {"Pod": "pods", "Node": "nodes", "Secret": "secrets"}
+"""What a token may be bound to, and where it is stored."""
 _HEADER = {"alg": "HS256", "typ": "JWT"}
+
+
+class NotTrusted(Exception):
+    """A token that proves nothing; the message says why."""
+
+
+class Proof(NamedTuple):
+    """Whom a token speaks for, and to which of those who were asked about."""
+
+    user: User
+    audiences: list[str]
 
 
 class ServiceAccountTokens:
@@ -38,42 +52,51 @@ class ServiceAccountTokens:
         self._clock = clock
         self._verified: dict[str, JsonObject] = {}
 
-    def issue(
-        self, namespace: str, account: JsonObject, seconds: int, audiences: list[str], pod: JsonObject | None
-    ) -> str:
-        """A token for `account` (name and uid), good for `seconds`, and only while `pod` exists."""
+    def issue(self, namespace: str, account: JsonObject, seconds: int, audiences: list[str], bound: JsonObject) -> str:
+        """A token for `account` (name and uid), good for `seconds`, and only while what it is `bound` to exists."""
         now = int(self._clock())
         name = account["name"]
-        private: JsonObject = {"namespace": namespace, "serviceaccount": account}
-        if pod:
-            private["pod"] = pod
         claims = {
-            "aud": audiences or [ISSUER],
+            "aud": audiences,
             "exp": now + seconds,
             "iat": now,
             "nbf": now,
+            "jti": str(uuid.uuid4()),
             "iss": ISSUER,
             "sub": f"system:serviceaccount:{namespace}:{name}",
-            "kubernetes.io": private,
+            "kubernetes.io": {"namespace": namespace, "serviceaccount": account, **bound},
         }
         signed = f"{_segment(_HEADER)}.{_segment(claims)}"
         return f"{signed}.{_text(self._signature(signed))}"
 
-    def user(self, token: str) -> User | None:
-        """The account that `token` speaks for, or None if it is not one of ours, expired, or its account is gone."""
+    def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> Proof:
+        """What `token` proves to `audiences`. Raises NotTrusted: not one of ours, too old, or about what is gone."""
         claims = self._verified.get(token) or self._verify(token)
         if claims is None or not claims["nbf"] <= self._clock() < claims["exp"]:
-            return None
+            raise NotTrusted("invalid bearer token")
+        meant = [audience for audience in audiences if audience in claims["aud"]]
+        if not meant:
+            told, asked = (" ".join(f'"{name}"' for name in names) for names in (claims["aud"], audiences))
+            why = f"token audiences [{told}] is invalid for the target audiences [{asked}]"
+            raise NotTrusted(f"[invalid bearer token, {why}]")
         private = claims["kubernetes.io"]
         namespace, account = private["namespace"], private["serviceaccount"]
-        entry = self._store.get("serviceaccounts", f"{namespace}/{account['name']}")
-        if entry is None or entry.uid != account["uid"]:
-            return None
-        pod = private.get("pod")
-        if pod and (found := self._store.get("pods", f"{namespace}/{pod['name']}")) and found.uid != pod["uid"]:
-            return None
+        if not self._exists("serviceaccounts", namespace, account):
+            raise NotTrusted("invalid bearer token")
+        extra = [("credential-id", f"JTI={claims.get('jti', '')}")]
+        for kind, collection in BINDABLE.items():
+            if bound := private.get(kind.lower()):
+                if not self._exists(collection, "" if kind == "Node" else namespace, bound):
+                    raise NotTrusted("invalid bearer token")
+                extra += [(f"{kind.lower()}-name", bound["name"]), (f"{kind.lower()}-uid", bound["uid"])]
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
-        return User(claims["sub"], groups, account["uid"])
+        told_more = tuple((f"authentication.kubernetes.io/{key}", (value,)) for key, value in sorted(extra))
+        return Proof(User(claims["sub"], groups, account["uid"], told_more), meant)
+
+    def _exists(self, collection: str, namespace: str, wanted: JsonObject) -> bool:
+        key = f"{namespace}/{wanted['name']}" if namespace else wanted["name"]
+        entry = self._store.get(collection, key)
+        return entry is not None and entry.uid == wanted["uid"]
 
     def _verify(self, token: str) -> JsonObject | None:
         signed, _, signature = token.rpartition(".")

@@ -111,6 +111,9 @@ class Registry:
     def find(self, group: str, version: str, plural: str) -> ResourceInfo | None:
         return self._resources.get((group, version, plural))
 
+    def serves(self, group: str) -> bool:
+        return any(known == group for known, _, _ in self._resources)
+
     def get(self, resource: Resource[Any]) -> ResourceInfo:
         """The server's side of a resource that is always there."""
         return self._resources[resource.group, resource.version, resource.plural]

@@ -43,8 +43,8 @@ def json_patch(document: Any, operations: Any) -> Any:
             '[{"op": "add", "path": "/metadata/labels/a", "value": "b"}]'
         )
     if len(operations) > MAX_OPERATIONS:
-        message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
-        raise PatchError(413, "RequestEntityTooLarge", message)
+        most = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        raise PatchError(413, "RequestEntityTooLarge", f"Request entity too large: {most}")
     for index, operation in enumerate(operations):
         if not isinstance(operation, dict):
             raise BadRequest(f"error decoding patch: operation {index} is not an object")

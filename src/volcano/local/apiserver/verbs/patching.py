@@ -16,6 +16,8 @@ from volcano.local.apiserver.merging.strategic import strategic_patch
 from volcano.local.apiserver.wire import bodies
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.merging.shapes import Shape
@@ -118,21 +120,27 @@ def read(call: Call, subject: Subject) -> Patch:
         if not call.field_manager:
             text = "Required value: is required for apply patch"
             raise status.invalid_option("PatchOptions", status.cause("fieldManager", text, "FieldValueRequired"))
-        return ApplyPatch(call, _configuration(subject, bodies.read_yaml(body)), subject)
+        return ApplyPatch(call, _configuration(subject, _read(bodies.read_yaml, body, {})), subject)
     if call.request.param("force") is not None:
         text = "Forbidden: may not be specified for non-apply patch"
         raise status.invalid_option("PatchOptions", status.cause("force", text, "FieldValueForbidden"))
     if kind == JSON_PATCH:
-        return JsonPatch(bodies.read_json(body))
+        return JsonPatch(_read(bodies.read_json, body, []))
     if kind == MERGE_PATCH:
         patch = bodies.read_json(body)
         if not isinstance(patch, dict):
-            raise status.bad_request("a merge patch is an object with the fields to change")
+            raise status.bad_request("Invalid JSON Patch: a merge patch is an object with the fields to change")
         return MergePatch(patch)
     if kind == STRATEGIC_PATCH and subject.merges_strategically:
-        return StrategicPatch(bodies.read_json(body), subject.shape)
+        return StrategicPatch(_read(bodies.read_json, body, {}), subject.shape)
     kinds = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
     raise status.unsupported_media_type(kind, (*kinds, STRATEGIC_PATCH) if subject.merges_strategically else kinds)
+
+
+def _read(read: Callable[[bytes], Any], body: bytes, nothing: Any) -> Any:
+    """The document in a body; null says nothing."""
+    document = read(body)
+    return nothing if document is None else document
 
 
 def track_new(call: Call, new: JsonObject, empty: JsonObject, now: str) -> None:

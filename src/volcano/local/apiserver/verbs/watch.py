@@ -75,9 +75,11 @@ class WatchStream:
             self._wake()
 
     def end(self) -> None:
-        """Finish the stream now; a client that still wants to watch lists or resumes."""
+        """Finish the stream now; a client that still wants to watch lists or resumes. No event reaches it any more."""
         self._ended = True
         self._buffer.clear()
+        if self in self._collection.listeners:
+            self._collection.listeners.remove(self)
         self._wake()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -105,13 +107,11 @@ class WatchStream:
                 return self._bookmark()
             else:
                 await self._wait()
-        await self.aclose()
+        self.end()
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        self._ended = True
-        if self in self._collection.listeners:
-            self._collection.listeners.remove(self)
+        self.end()
 
     def _kind(self, event: Event) -> str | None:
         """How this watch sees the event: objects enter and leave a selection."""
