@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak check bench kube test-kube docs clean
+.PHONY: help install demo test soak check bench kube test-kube docs clean chart sbom audit
 
 help: ## Show what each verb does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F '\t' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -31,6 +31,7 @@ check: $(STAMP) ## Format, lint, types and the dependency rule between the rings
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(BIN)/hadolint Dockerfile
 
 bench: $(STAMP) ## Run every benchmark and print its figures as JSON
 	$(BIN)/python -m benchmarks
@@ -40,6 +41,19 @@ kube: ## Build a real Kubernetes control plane for tests, into the cache of the 
 
 test-kube: $(STAMP) ## Run the tests that need the control plane of `make kube`, two at a time (skipped where it is absent)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'kube and not soak'
+
+chart: $(STAMP) ## Write the made parts of the Helm chart and the plain manifests anew
+	$(BIN)/python -m tools.chart
+
+sbom: $(STAMP) ## Write build/volcano.cdx.json: a bill of what an installation brings (CycloneDX)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[audit]'
+	rm -rf build/sbom && $(PYTHON) -m venv build/sbom
+	build/sbom/bin/python -m pip install --quiet --disable-pip-version-check '.[cel]'
+	$(BIN)/cyclonedx-py environment --output-file build/volcano.cdx.json build/sbom
+
+audit: $(STAMP) ## Ask for known weaknesses of what an installation brings
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[audit]'
+	$(BIN)/pip-audit --strict .
 
 docs: $(STAMP) ## Write the reference pages anew, then run every command and follow every link of the documentation
 	$(BIN)/python -m tools.reference
