@@ -10,6 +10,7 @@ import numpy as np
 
 from volcano.api import keys
 from volcano.api.core import Pod
+from volcano.api.scheduling import PodGroup
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.plugin import EvictionContext
@@ -73,7 +74,35 @@ def predicate(session: Session, call: Call) -> tuple[Any, Any]:
 
 
 def job_enqueueable(session: Session, call: Call) -> tuple[Any, Any]:
-    return session.hooks.vote("job_enqueueable", session.jobs[call["job"]])[0], call["result"]
+    return session.hooks.vote("job_enqueueable", job_named(session, call["job"]))[0], call["result"]
+
+
+def job_named(session: Session, named: str | dict[str, Any]) -> Job:
+    """A job by key, or one that is in no session, made from what the record says of it."""
+    if isinstance(named, str):
+        return session.jobs[named]
+    info = named["jobInfo"]
+    metadata = {"namespace": info["Namespace"], "name": info["Name"], "annotations": {}}
+    if "WaitingTime" in info:
+        metadata["annotations"][keys.SLA_WAITING_TIME] = info["WaitingTime"]
+    job = Job(f"{info['Namespace']}/{info['Name']}/{info.get('WaitingTime', '')}", session.cluster.dimensions)
+    job.pod_group = msgspec.convert({"metadata": metadata}, PodGroup)
+    return job
+
+
+def job_order(session: Session, call: Call) -> tuple[Any, Any]:
+    left, right = (session.hooks.order("job_order", job_named(session, call[side])) for side in ("left", "right"))
+    return left < right, call["result"]
+
+
+def hypernode_order(session: Session, call: Call) -> tuple[Any, Any]:
+    sub_job = next(one for one in session.jobs[call["job"]].sub_jobs.values() if one.key == call["subJob"])
+    rows = {
+        name: np.array([session.nodes.row_of[node] for node in nodes], dtype=np.intp)
+        for name, nodes in call["hyperNodes"].items()
+    }
+    (want,) = call["result"].values()
+    return session.hypernode_scores(sub_job, rows), want
 
 
 def job_enqueued(session: Session, call: Call) -> tuple[Any, Any]:
@@ -122,9 +151,11 @@ ADAPTERS: dict[str, Callable[[Session, Call], tuple[Any, Any]]] = {
     "Allocate": allocate,
     "BatchNodeOrderFn": batch_node_order,
     "BuildVictimsPriorityQueue": victims_queue,
+    "HyperNodeOrderMapFn": hypernode_order,
     "JobEnqueueable": job_enqueueable,
     "JobEnqueued": job_enqueued,
     "JobOrderCompareFn": job_order_compare,
+    "JobOrderFn": job_order,
     "NodeOrderFn": node_order,
     "PredicateFn": predicate,
     "Preemptable": preemptable,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus import scheduler_deviations as deviations, scheduler_worlds as worlds
+from tests.corpus import scheduler_deviations as deviations, scheduler_mocks as mocks, scheduler_worlds as worlds
 from tests.corpus.loader import Record, cases, parameters
 from tests.corpus.scheduler_calls import ADAPTERS, ROUNDED_TOLERANCE, SCORE_TOLERANCE
 
@@ -17,30 +17,20 @@ def _of_kind(kind: str) -> list[Any]:
 
 @pytest.mark.parametrize("record", _of_kind("checks"))
 def test_outcome(record: Record) -> None:
-    missing = worlds.missing(record)
-    if missing:
-        pytest.skip(f"{_family(record)}: {missing}")
-    if not record["expressible"]:
-        pytest.skip(f"{_family(record)}: the record is not the whole story")
+    cluster = worlds.cluster_of(record)
+    nominated = mocks.nominate(record, cluster)
 
-    differences = worlds.differences(record, worlds.run(record))
+    differences = worlds.differences(record, worlds.run(record, cluster))
+
     deviation = deviations.reason(record)
     if differences and deviation:
         pytest.xfail(deviation)
-
     assert differences == []
-
-
-def _family(record: Record) -> str:
-    return "/".join(record["id"].split("/")[:2])
+    assert all(not sub_job.nominated_hypernode for sub_job in nominated)
 
 
 @pytest.mark.parametrize("record", _of_kind("calls"))
 def test_calls(record: Record) -> None:
-    missing = worlds.missing(record)
-    unknown = {call["fn"] for call in record["calls"]} - set(ADAPTERS)
-    if missing or unknown or not record["expressible"]:
-        pytest.skip(f"{_family(record)}: {missing or 'not expressible, or no such hook'}")
     session = worlds.open_session(record)
     tolerance = ROUNDED_TOLERANCE if "topology" in record["id"] else SCORE_TOLERANCE
     for number, call in enumerate(record["calls"]):

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from volcano.api import keys
 from volcano.api.batch import Job as VcJob
 from volcano.api.core import Pod, PodStatus, PriorityClass
 from volcano.api.meta import JsonObject, ObjectMeta, controller_of, without_nulls
@@ -189,6 +190,8 @@ class World:
             self.put_pod(running)
             if controller is not None:
                 controller.pod_changed(pod, running)
+        for key in decisions.admissions:
+            self._open_gate(self.pods[key], controller)
         for eviction in decisions.evictions:
             self._evict(eviction.key, controller)
         for key, decided in decisions.podgroups.items():
@@ -198,6 +201,13 @@ class World:
                 self.put_pod_group(changed)
                 if controller is not None:
                     controller.pod_group_changed(group, changed)
+
+    def _open_gate(self, pod: Pod, controller: JobController | None) -> None:
+        gates = [gate for gate in pod.spec.scheduling_gates if gate.name != keys.QUEUE_ALLOCATION_GATE]
+        opened = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=gates))
+        self.put_pod(opened)
+        if controller is not None:
+            controller.pod_changed(pod, opened)
 
     def _evict(self, key: str, controller: JobController | None) -> None:
         pod = self.remove_pod(key)
@@ -219,6 +229,7 @@ class World:
             "bindOrder": [list(pair) for pair in decisions.bind_order],
             "pipelined": decisions.pipelined,
             "evictions": [eviction.key for eviction in decisions.evictions],
+            "gatesOpened": list(decisions.admissions),
             "podgroups": {
                 key: {"phase": _phase(decisions, key, group), "conditions": _conditions(decisions, key, group)}
                 for key, group in self.pod_groups.items()

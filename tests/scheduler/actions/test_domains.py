@@ -124,3 +124,15 @@ def test_broken_hypernodes_hold_up_only_those_who_ask_for_them() -> None:
     reason = decisions.reason("near")
     assert reason is not None
     assert "'rack-a' is a member of both" in reason.message
+
+
+def test_a_gang_comes_back_to_the_domain_in_which_room_was_made_for_it() -> None:
+    for promised in ("rack-a", "rack-b"):
+        made = world(close(gang("train", pods=2, cpu=1), mode="hard", highest_tier_allowed=2))
+        (sub_job,) = made.cluster.jobs["default/train"].sub_jobs.values()
+        sub_job.nominated_hypernode = promised
+
+        binds = made.cycle().binds
+
+        assert racks(binds) == {promised[-1]}
+        assert sub_job.nominated_hypernode == ""

@@ -249,3 +249,34 @@ def test_a_queue_claims_no_more_devices_than_it_may(claims: tuple[str, ...], bou
     assert decisions.binds == {}
     if "c2" in claims:
         assert "3 needed, 2 allowed" in str(decisions.reasons["default/late"])
+
+
+def test_a_queue_claims_no_more_of_a_capacity_than_it_may() -> None:
+    conf = CONF.replace("{name: predicates}", "{name: capacity}")
+    limited = queue("default", capability={"deviceclass/gpu": 8, "memory.deviceclass/gpu": "40Gi"})
+    world = World(nodes=[node("n1")], queues=[limited], conf=conf)
+    share = {"count": 2, "capacity": {"requests": {"memory": "10Gi"}}}
+    world.add("resourceclaims", claim("a", share), claim("b", share), claim("c", share))
+    world.add_gang(gang("g", pods=[user(f"p{name}", name) for name in "abc"], min_available=1))
+
+    decisions = world.cycle()
+
+    assert len(decisions.binds) == 2
+
+
+def test_a_job_whose_minimum_breaks_a_limit_is_not_let_in_beside_one_that_was() -> None:
+    conf = CONF.replace("{name: predicates}", "{name: capacity}").replace("allocate", "enqueue")
+    limited = queue("default", capability={"deviceclass/gpu": 3})
+    world = World(nodes=[node("n1")], queues=[limited], conf=conf)
+    world.add("resourceclaims", claim("a", {"count": 2}), claim("b", {"count": 2}))
+    for number, name in enumerate("ab"):
+        waiting = [user(f"p{name}", name, group=name)]
+        world.add_gang(gang(name, pods=waiting, phase="Pending", min_resources={"cpu": 1}, created=number))
+
+    decisions = world.cycle()
+
+    assert {key: decided.phase for key, decided in decisions.podgroups.items()} == {
+        "default/a": "Inqueue",
+        "default/b": "Pending",
+    }
+    assert "4 needed, 3 allowed" in str(decisions.reason("b"))

@@ -72,10 +72,12 @@ class Allocate(Action):
             placed = DomainSearch(session, queue, sheet).place(statement)
         else:
             placed = self._place(session, queue, sheet, statement)
-        if not placed:
-            return False
-        if not session.job_ready(sheet.job):
+        if placed and not session.job_ready(sheet.job):
             statement.keep()
+            return False
+        for sub_job in sheet.job.sub_jobs.values():
+            sub_job.nominated_hypernode = ""  # the promise is kept, or cannot be
+        if not placed:
             return False
         statement.commit()
         return bool(sheet)

@@ -6,8 +6,9 @@ Neighbours: placing.py (tasks onto nodes of one domain), worksheet.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from volcano.scheduler.actions.placing import Placing
 from volcano.scheduler.actions.worksheet import SubSheet, Worksheet
@@ -45,11 +46,18 @@ class DomainSearch:
         """Put the best solution into effect. False: no domain will do, and nothing has happened."""
         session = self.session
         session.topology.locate(self.job)
-        for gradient in session.hypernode_gradients(self.job, ROOT, "allocate"):
+        for gradient in self._gradients():
             best = self._best(gradient)
             if best is not None:
                 return self._adopt(best, statement)
         return False
+
+    def _gradients(self) -> Iterator[Sequence[str]]:
+        """First the domain in which room was made for this job, if it was."""
+        nominated = {sheet.sub_job.nominated_hypernode for sheet in self.sheet.sheets}
+        if all(domain in self.tree for domain in nominated):
+            yield [reduce(self.tree.common, sorted(nominated))]
+        yield from self.session.hypernode_gradients(self.job, ROOT, "allocate")
 
     def _best(self, domains: Sequence[str]) -> Solution | None:
         """The solution with the best domains. A job without sub-groups has the score of its own domain: the first one
@@ -108,7 +116,11 @@ class DomainSearch:
     def _place_sub_job(self, sheet: SubSheet, within: str, statement: Statement) -> float | None:
         """The sub-job into the best domain that takes it; its score, or None if there is no such domain."""
         session, sub_job = self.session, sheet.sub_job
-        for gradient in session.hypernode_gradients(sub_job, within, "allocate"):
+        gradients = session.hypernode_gradients(sub_job, within, "allocate")
+        nominated = sub_job.nominated_hypernode
+        if nominated in self.tree and within in self.tree.ancestors(nominated):
+            gradients = [[nominated], *gradients]
+        for gradient in gradients:
             for domain, score in self._ranked(sub_job, gradient):
                 if self._place_in(sheet, domain, statement):
                     sub_job.allocated_hypernode = self.tree.common(sub_job.allocated_hypernode, domain)

@@ -16,7 +16,7 @@ from volcano.scheduler.actions.bundles import Bundle, approved, bundles_of, rank
 from volcano.scheduler.actions.eviction import starving_jobs
 from volcano.scheduler.actions.worksheet import SubSheet, Worksheet, worksheet
 from volcano.scheduler.cluster.hypernodes import ROOT
-from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.jobs import Job, SubJob
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.resources import FloatVector, fits
 from volcano.scheduler.cluster.tasks import PREEMPTABLE_STATUSES, Status, Task
@@ -146,6 +146,8 @@ class Trial:
         self.queue = queue
         self.sheet = sheet
         self.cause = cause
+        self.homes: dict[SubJob, str] = {}
+        """Where the sub-jobs are to go."""
 
     def run(self, victims: Sequence[Task], domain: str) -> bool:
         session, job = self.session, self.sheet.job
@@ -161,6 +163,8 @@ class Trial:
         if not session.job_pipelined(job):
             self.statement.rollback(checkpoint)
             return False
+        for sub_job, home in self.homes.items():
+            sub_job.nominated_hypernode = home
         return True
 
     def _place_sub_job(self, sub_sheet: SubSheet, domain: str) -> bool:
@@ -174,6 +178,7 @@ class Trial:
             checkpoint = self.statement.checkpoint()
             placed = self._place_all(sub_sheet.tasks[::-1], name)
             if placed and (session.sub_job_ready(sub_job) or session.sub_job_pipelined(sub_job)):
+                self.homes[sub_job] = name
                 return True
             self.statement.rollback(checkpoint)
         return False

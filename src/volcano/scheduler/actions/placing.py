@@ -9,6 +9,8 @@ from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.nodes import Mask
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.decisions import Admission
+from volcano.scheduler.framework.options import QUEUE_ADMISSION_GATES
 from volcano.scheduler.framework.placement import Demand, choose
 from volcano.scheduler.framework.reasons import FitError, Reason
 from volcano.scheduler.framework.session import Session
@@ -70,6 +72,7 @@ class Placing:
         """Place identical tasks. False: stop with this sub-job, the failure cannot be made good by its other tasks."""
         first = run[0]
         if first.gates:
+            self._open_gates(run)
             return True
         if first.role and first.role in self._failed_roles:
             for task in run:
@@ -85,6 +88,18 @@ class Placing:
                 return self._failed(run[placed:])
             placed += count
         return True
+
+    def _open_gates(self, tasks: Sequence[Task]) -> None:
+        """These wait for their queue only: where it has room for them they are placed once their gate is gone."""
+        session, first = self.session, tasks[0]
+        allowed = session.allowance(self.queue, first, len(tasks))
+        if allowed < len(tasks):
+            self._record_reason(tasks[allowed:], session.quota_refusal(self.queue, first))
+        if not first.asks_queue_first or not session.options.gate(QUEUE_ADMISSION_GATES, default=False):
+            return
+        for task in tasks[:allowed]:
+            session.decisions.admissions[task.key] = Admission(task.uid, task.namespace, task.name)
+        session.hooks.notify("let_out", tasks[:allowed])
 
     def _place_some(self, tasks: Sequence[Task]) -> int | None:
         """How many of the tasks got a node; 0 if none can, None if the queue may not take any."""

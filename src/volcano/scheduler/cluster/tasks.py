@@ -113,6 +113,11 @@ class Task:
         return self.gates == _QUEUE_GATE
 
     @property
+    def asks_queue_first(self) -> bool:
+        """It has asked to be held back until its queue has room."""
+        return self.pod.metadata.annotations.get(keys.QUEUE_ALLOCATION_GATE) == "true"
+
+    @property
     def is_critical(self) -> bool:
         """A pod that the cluster itself needs: by class name or by namespace."""
         return self.pod.spec.priority_class_name in _CRITICAL_CLASSES or self.namespace == "kube-system"

@@ -1,4 +1,4 @@
-"""Binds and evictions: sent at once, many at a time, and undone in the cluster when the API server refuses.
+"""Binds, evictions and gates to open: sent at once, many at a time; what the API server refuses is undone.
 
 Their results come back through the inbox; nothing here waits for a cycle and no cycle waits for this.
 """
@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
+from volcano.api import keys
 from volcano.api.meta import ObjectReference
 from volcano.api.resources import PODS
 from volcano.kube.client import Client, PatchKind
@@ -20,7 +21,7 @@ from volcano.scheduler.daemon.announcements import Announcer
 from volcano.scheduler.daemon.claims import settle
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.metrics import Metrics
-from volcano.scheduler.framework.decisions import Bind, Eviction
+from volcano.scheduler.framework.decisions import Admission, Bind, Eviction
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,8 @@ ATTEMPTS: Final = 4
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 60.0
 CLAIM_TIMEOUT_SECONDS: Final = 600.0
+
+Decision = Bind | Eviction | Admission
 
 OnBindFailed = Callable[[Bind, str], None]
 
@@ -55,14 +58,14 @@ class Outbox:
         self._on_bind_failed = on_bind_failed
         self._component = component
         self._workers = workers
-        self._queue: asyncio.Queue[Bind | Eviction] = asyncio.Queue()
+        self._queue: asyncio.Queue[Decision] = asyncio.Queue()
         self._failures: dict[str, int] = {}
 
     @property
     def backlog(self) -> int:
         return self._queue.qsize()
 
-    def send(self, decisions: Iterable[Bind | Eviction]) -> None:
+    def send(self, decisions: Iterable[Decision]) -> None:
         for decision in decisions:
             self._queue.put_nowait(decision)
 
@@ -85,10 +88,13 @@ class Outbox:
         while True:
             decision = await self._queue.get()
             try:
-                if isinstance(decision, Bind):
-                    await self._bind(decision)
-                else:
-                    await self._evict(decision)
+                match decision:
+                    case Bind():
+                        await self._bind(decision)
+                    case Eviction():
+                        await self._evict(decision)
+                    case Admission():
+                        await self._admit(decision)
             except Exception:
                 log.exception("%s cannot be carried out", decision)
             finally:
@@ -147,6 +153,15 @@ class Outbox:
         except (ApiError, OSError, TimeoutError) as problem:
             log.warning("%s was not evicted: %s", eviction.key, problem)
             self._feed.call(lambda ingest: ingest.eviction_refused(eviction.uid))
+
+    async def _admit(self, admission: Admission) -> None:
+        """Open the gate; the next cycle decides anew if this fails."""
+        gate = {"name": keys.QUEUE_ALLOCATION_GATE, "$patch": "delete"}
+        patch = {"metadata": {"uid": admission.uid}, "spec": {"schedulingGates": [gate]}}
+        try:
+            await self._client.patch(PODS, admission.name, patch, admission.namespace, kind=PatchKind.STRATEGIC)
+        except (ApiError, OSError, TimeoutError) as problem:
+            log.warning("%s keeps its queue-allocation gate: %s", admission.key, problem)
 
     async def _persist(self, request: Callable[[], Awaitable[object]]) -> None:
         """Send a request again while the server is busy or away, for a little while."""

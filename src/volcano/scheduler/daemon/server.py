@@ -160,6 +160,7 @@ class Scheduler:
             return
         self._cycled = True
         self.outbox.send(decisions.evictions)
+        self.outbox.send(decisions.admissions.values())
         self.statuses.accept(decisions)
         for warning in set(decisions.warnings) - self._warned:
             self._warned.add(warning)

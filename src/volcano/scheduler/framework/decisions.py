@@ -76,6 +76,19 @@ class Eviction:
 
 
 @dataclass(frozen=True, slots=True)
+class Admission:
+    """The queue has room for a pod that waits behind the queue-allocation gate: the gate is taken away."""
+
+    uid: str
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """A PodGroup condition as decided; times are the writer's business."""
 
@@ -136,6 +149,8 @@ class Decisions:
     committed: list[Bind] = field(default_factory=list)
     pipelined: dict[str, str] = field(default_factory=dict)
     evictions: list[Eviction] = field(default_factory=list)
+    admissions: dict[str, Admission] = field(default_factory=dict)
+    """By key of the pod."""
     podgroups: dict[str, PodGroupDecision] = field(default_factory=dict)
     reasons: dict[str, Reason] = field(default_factory=dict)
     """Per job that is not running: why."""
@@ -160,4 +175,4 @@ class Decisions:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.binds or self.evictions or self.pipelined)
+        return not (self.binds or self.evictions or self.pipelined or self.admissions)

@@ -70,6 +70,7 @@ HOOKS: Final[tuple[Hook, ...]] = (
     Hook("reclaimable", Fold.VICTIMS, "enableReclaimable"),
     Hook("evictable", Fold.VICTIMS),
     Hook("victim_tasks", Fold.UNION, "enabledVictim"),
+    Hook("let_out", Fold.NOTIFY),
     Hook("allocated", Fold.NOTIFY),
     Hook("deallocated", Fold.NOTIFY),
     Hook("bind_annotations", Fold.NOTIFY),

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 SHARD_NONE = "none"
 SHARD_SOFT = "soft"
+QUEUE_ADMISSION_GATES = "SchedulingGatesQueueAdmission"
+"""Feature gate: pods that ask for it wait behind a scheduling gate until their queue has room."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,6 +230,9 @@ class Plugin:
 
     # Events: `tasks` are identical replicas of one job
 
+    def let_out(self, tasks: Sequence[Task]) -> None:
+        """The gate at which they waited for their queue is opened: their room must be there when they come back."""
+
     def allocated(self, tasks: Sequence[Task]) -> Reason | None:
         """They got nodes (for now or for later). A reason undoes it."""
 

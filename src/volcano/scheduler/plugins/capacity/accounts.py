@@ -21,7 +21,7 @@ UNLIMITED = np.inf
 
 @dataclass(slots=True)
 class Account:
-    """One queue's books. `chain` is the queue itself and its ancestors up to the root."""
+    """One queue's books. `chain` is the queue itself and its ancestors up to the root, `path` the same downwards."""
 
     queue: Queue
     capability: FloatVector
@@ -33,10 +33,13 @@ class Account:
     inqueue: FloatVector
     elastic: FloatVector
     chain: list[Account] = field(default_factory=list)
+    path: list[Account] = field(default_factory=list)
     children: list[Account] = field(default_factory=list)
     problem: str = ""
     """Why this queue cannot be used: said to its jobs, and to nobody else's."""
     share: float = 0.0
+    rank: tuple[float, bool] = (0.0, False)
+    """Its place among its siblings: by share, and those that deserve nothing last."""
 
     @property
     def is_leaf(self) -> bool:
@@ -54,11 +57,13 @@ class Account:
         return mask
 
     def update_share(self) -> None:
-        if not self.has_deserved:
+        has_deserved = self.has_deserved
+        if has_deserved:
+            named = self.deserved > 0
+            self.share = float(shares(self.allocated[named], self.deserved[named]).max())
+        else:
             self.share = 1.0
-            return
-        named = self.deserved > 0
-        self.share = float(shares(self.allocated[named], self.deserved[named]).max())
+        self.rank = (self.share, not has_deserved)
 
 
 def open_accounts(session: Session, *, hierarchical: bool) -> dict[str, Account]:
@@ -68,6 +73,8 @@ def open_accounts(session: Session, *, hierarchical: bool) -> dict[str, Account]
     else:
         for account in accounts.values():
             account.chain = [account]
+    for account in accounts.values():
+        account.path = account.chain[::-1]
     for job in session.jobs.values():
         _enter(session, accounts[job.queue_name], job)
     if hierarchical:

@@ -19,6 +19,7 @@ from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.capacity.accounts import Account, open_accounts
 from volcano.scheduler.plugins.capacity.devices import DeviceQuotas, Shortage
+from volcano.scheduler.plugins.capacity.promises import Promises
 from volcano.scheduler.plugins.capacity.reclaim import GangVictims, Victims
 from volcano.scheduler.plugins.reservations import minimum, overdrawn, quota_reason, without_gated
 
@@ -41,7 +42,8 @@ class Capacity(Plugin):
             session.warn(f"capacity: ancestorReclaimLevel {self.arguments.ancestor_level} is below 0, 0 is used")
         self.accounts = open_accounts(session, hierarchical=self.hierarchical)
         enforced = self.accounts if self.arguments.dynamic_resources else {}
-        self.devices = DeviceQuotas(session, enforced)
+        self.devices = DeviceQuotas(session, enforced, capacities=self.arguments.consumable_capacity)
+        self.promises = Promises(session, self.account_of)
         for account in self.accounts.values():
             if account.problem:
                 session.warn(f"capacity: {account.problem}")
@@ -57,15 +59,14 @@ class Capacity(Plugin):
         account = self.accounts[queue.name]
         if self.hierarchical:
             return (-queue.priority, not account.is_leaf)
-        return (-queue.priority, *_rank(account))
+        return (-queue.priority, *account.rank)
 
     def queue_compare(self, left: Queue, right: Queue) -> int:
         """In a tree: the branches just below the last common ancestor are compared."""
         if not self.hierarchical:
             return 0
-        branches = _branches(self.accounts[left.name], self.accounts[right.name])
-        ranks = [_rank(branch) for branch in branches]
-        return (ranks[0] > ranks[1]) - (ranks[0] < ranks[1])
+        one, other = _branches(self.accounts[left.name], self.accounts[right.name])
+        return (one.rank > other.rank) - (one.rank < other.rank)
 
     def victim_queue_compare(self, left: Queue, right: Queue, claimant: Queue) -> int:
         """In a tree: nearer relatives of the claimant give first."""
@@ -81,6 +82,9 @@ class Capacity(Plugin):
         refusal = self._refusal(account)
         if refusal is not None:
             return refusal
+        lacking = self.devices.job_shortage(account.chain, job)
+        if lacking is not None:
+            return _device_reason(lacking)
         if job.min_resources is None:
             return Vote.PERMIT
         wanted = minimum(self.session, job)
@@ -92,6 +96,7 @@ class Capacity(Plugin):
         return Vote.PERMIT
 
     def job_enqueued(self, job: Job) -> None:
+        self.devices.promise(self.accounts[job.queue_name].chain, job)
         if job.min_resources is not None:
             amount = without_gated(job, minimum(self.session, job))
             for one in self.accounts[job.queue_name].chain:
@@ -109,7 +114,7 @@ class Capacity(Plugin):
         limited = [dimension for dimension in task.profile.wanted if dimension != PODS]
         request = task.profile.request[limited]
         for one in account.chain:
-            free = one.real_capability[limited] - one.allocated[limited]
+            free = (one.real_capability - one.allocated - self.promises.against(one, task))[limited]
             if limited and (free < request * wanted).any():
                 wanted = int(np.floor(free / request).min())
             if wanted <= 0:
@@ -124,7 +129,7 @@ class Capacity(Plugin):
         if refusal is not None:
             return refusal
         for one in account.chain:
-            used = one.allocated + task.profile.request
+            used = one.allocated + task.profile.request + self.promises.against(one, task)
             short = exceeding(task.profile.request, used, one.real_capability)
             if short:
                 return quota_reason(self.session, one.queue.name, short, used, one.real_capability)
@@ -152,8 +157,12 @@ class Capacity(Plugin):
 
     # Events
 
+    def let_out(self, tasks: Sequence[Task]) -> None:
+        self.promises.make(tasks)
+
     def allocated(self, tasks: Sequence[Task]) -> None:
         self._book(tasks, 1)
+        self.promises.keep(tasks)
         account = self.account_of(tasks[0])
         if account is not None and self.devices.concerns(tasks[0]):
             for task in tasks:
@@ -161,6 +170,7 @@ class Capacity(Plugin):
 
     def deallocated(self, tasks: Sequence[Task]) -> None:
         self._book(tasks, -1)
+        self.promises.renew(tasks)
         account = self.account_of(tasks[0])
         if account is not None and self.devices.concerns(tasks[0]):
             for task in tasks:
@@ -220,14 +230,10 @@ class Capacity(Plugin):
 
 def _device_reason(lacking: Shortage) -> Reason:
     text = (
-        f"queue {lacking.queue!r} may not take more devices of class {lacking.device_class}: "
-        f"{lacking.need} needed, {lacking.limit} allowed (spec.capability)"
+        f"queue {lacking.queue!r} may not take more of {lacking.limit}: "
+        f"{lacking.need} needed, {lacking.allowed} allowed (spec.capability)"
     )
-    return Reason(Stage.QUEUE, "QueueQuotaExceeded", lacking.need, lacking.limit, blocker=lacking.queue, message=text)
-
-
-def _rank(account: Account) -> tuple[float, bool]:
-    return (account.share, not account.has_deserved)
+    return Reason(Stage.QUEUE, "QueueQuotaExceeded", lacking.need, lacking.allowed, blocker=lacking.queue, message=text)
 
 
 def _within_share(account: Account, request: FloatVector) -> bool:
@@ -241,7 +247,7 @@ def _within_share(account: Account, request: FloatVector) -> bool:
 def _common(left: Account, right: Account) -> int:
     """How many ancestors, from the root down, two queues have in common (themselves included)."""
     depth = 0
-    for one, other in zip(reversed(left.chain), reversed(right.chain), strict=False):
+    for one, other in zip(left.path, right.path, strict=False):
         if one is not other:
             break
         depth += 1
@@ -251,5 +257,4 @@ def _common(left: Account, right: Account) -> int:
 def _branches(left: Account, right: Account) -> tuple[Account, Account]:
     """The two ancestors (or the queues themselves) just below the last common one."""
     depth = _common(left, right)
-    lefts, rights = left.chain[::-1], right.chain[::-1]
-    return lefts[min(depth, len(lefts) - 1)], rights[min(depth, len(rights) - 1)]
+    return left.path[min(depth, len(left.path) - 1)], right.path[min(depth, len(right.path) - 1)]

@@ -46,6 +46,13 @@ def claims_of(cluster: Cluster, pod: Pod) -> PodClaims:
     return PodClaims(tuple(allocated), tuple(pending))
 
 
+def existing_claims(cluster: Cluster, pod: Pod) -> list[ResourceClaim]:
+    """Those of its claims that exist, whatever state they are in."""
+    found: Mapping[str, ResourceClaim] = cluster.objects[CLAIMS]
+    keys = (f"{pod.metadata.namespace}/{name}" for name, _ in _names(pod) if name)
+    return [found[key] for key in keys if key in found]
+
+
 def _names(pod: Pod) -> Iterator[tuple[str, bool]]:
     """Names of its claims, empty where the claim is still to be made, and whether it was made for the pod."""
     made = {status.name: status for status in pod.status.resource_claim_statuses}
