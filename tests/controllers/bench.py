@@ -79,13 +79,15 @@ class Bench:
 
     # What users do
 
-    async def submit(self, name: str = "train", *, replicas: int = 2, **spec: Any) -> Job:
+    async def submit(
+        self, name: str = "train", *, replicas: int = 2, annotations: dict[str, str] | None = None, **spec: Any
+    ) -> Job:
         task = {"name": "worker", "replicas": replicas, "template": {"spec": SLEEPER}}
         wanted = {"minAvailable": replicas, "queue": "default", "schedulerName": "volcano", "tasks": [task], **spec}
         document = {
             "apiVersion": "batch.volcano.sh/v1alpha1",
             "kind": "Job",
-            "metadata": {"name": name, "namespace": NAMESPACE},
+            "metadata": {"name": name, "namespace": NAMESPACE, "annotations": annotations or {}},
             "spec": wanted,
         }
         await self.client.create(resources.JOBS.untyped, document)

@@ -37,6 +37,8 @@ class Wish:
     """Each pod is ended when it has run for so long."""
     retries: int | None = None
     """How often the job starts again after a pod failed; without it, a failed pod only counts."""
+    independent: bool = False
+    """The pods work each for itself, as those of an array: one that failed starts again alone."""
     after: str = ""
     """Jobs to wait for, as the annotation of `keys.AFTER` has them."""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +68,7 @@ def _spec(wish: Wish) -> JsonObject:
     )
     if wish.retries is not None:
         spec["maxRetry"] = wish.retries
-        spec["policies"] = [{"event": "PodFailed", "action": "RestartJob"}]
+        spec["policies"] = [{"event": "PodFailed", "action": "RestartPod" if wish.independent else "RestartJob"}]
     return spec | {"tasks": [_set(replicas=wish.replicas, template=_template(wish))]}
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from volcano.api import resources
 from volcano.api.meta import controller_of
-from volcano.controllers.job import counts, events, machine, policies
+from volcano.controllers.job import after, counts, events, machine, policies
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.ledger import Ledger, Pods
@@ -64,6 +64,7 @@ class JobController:
         self._plugins = plugins or installed_plugins()
         self._ledgers: dict[str, Ledger] = {}
         self._pods = Pods()
+        self._dependents: dict[str, set[str]] = {}
         self._performer = Performer(context, self._pods)
         self._metrics = JobMetrics(context.metrics)
         informers = context.informers
@@ -251,8 +252,24 @@ class JobController:
             priorities=priorities,
             queue_exists=queue is not None or not job.spec.queue,
             forwards=queue is not None and bool(queue.spec.extend_clusters),
+            hold=self._hold(job),
             plugins=self._plugins,
         )
+
+    def _hold(self, job: Job) -> after.Hold | None:
+        """What other jobs the job waits for; it hears of their changes from now on."""
+        found = after.hold(job, lambda name: self._phase(f"{job.metadata.namespace}/{name}"))
+        for name in found.jobs if found is not None else ():
+            self._dependents.setdefault(f"{job.metadata.namespace}/{name}", set()).add(job.metadata.key)
+        return found
+
+    def _phase(self, key: str) -> str | None:
+        job = self._job(key)
+        return None if job is None else job.status.state.phase
+
+    def _wake_dependents(self, key: str) -> None:
+        for dependent in self._dependents.pop(key, ()):
+            self._mail(dependent, SYNC)
 
     def _ledger(self, key: str) -> Ledger:
         ledger = self._ledgers.get(key)
@@ -277,6 +294,7 @@ class JobController:
         """A new job, or one that this process has not seen before: then its pods may have news that nobody read."""
         key = job.metadata.key
         self._mail(key, SYNC)
+        self._wake_dependents(key)
         members = self._pods.of(job.metadata.uid)
         for member in members:
             self._mail(key, events.pod_added(member, members, policies.task_named(job, member.task)))
@@ -285,6 +303,7 @@ class JobController:
         event = events.job_changed(old, new)
         if event is not None:
             self._mail(new.metadata.key, event)
+            self._wake_dependents(new.metadata.key)
 
     def _job_deleted(self, job: Job) -> None:
         """Pods and podgroup go with their owner; only our memory of the job is left to clear."""
@@ -292,6 +311,7 @@ class JobController:
         if ledger is not None and ledger.commands:
             self._ledger(job.metadata.key).commands = ledger.commands
         self._pods.forget(job.metadata.uid)
+        self._wake_dependents(job.metadata.key)
         self._metrics.removed(job)
 
     def _pod_added(self, pod: PodView) -> None:

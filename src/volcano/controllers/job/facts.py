@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from volcano.controllers.job.plugins import Plugins, builtin_plugins
+
+if TYPE_CHECKING:
+    from volcano.controllers.job.after import Hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,4 +22,6 @@ class Facts:
     queue_exists: bool = True
     forwards: bool = False
     """The queue extends to other clusters: pods are made for forwarding."""
+    hold: Hold | None = None
+    """What the job waits for before it starts."""
     plugins: Plugins = field(default_factory=builtin_plugins)

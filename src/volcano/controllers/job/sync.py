@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from volcano.api import keys
-from volcano.controllers.job import counts, dependencies, podgroup as podgroups, volumes
+from volcano.controllers.job import after, counts, dependencies, podgroup as podgroups, volumes
 from volcano.controllers.job.members import TERMINATING
 from volcano.controllers.job.outcomes import Outcome
 from volcano.controllers.job.plan import Attachment, Plan, Replica
@@ -48,6 +48,8 @@ def sync_job(
 ) -> Plan:
     if not facts.queue_exists:
         raise QueueMissing(f"queue '{job.spec.queue}' of job {job.metadata.key} does not exist: create it first")
+    if facts.hold is not None and podgroup is None:
+        return _held(job, facts.hold, now)
     plan = Plan()
     if facts.forwards and job.metadata.annotations.get(keys.JOB_FORWARDING) != "true":
         plan.annotate = {keys.JOB_FORWARDING: "true"}
@@ -63,9 +65,17 @@ def sync_job(
     return plan
 
 
+def _held(job: Job, why: after.Hold, now: datetime.datetime) -> Plan:
+    """Nothing is made yet; the user is told why."""
+    plan = Plan(notes=[Note("Normal", why.reason, f"The job does not start yet: {why.message}")])
+    status = after.held(job, why, now)
+    plan.status = status if status != job.status else None
+    return plan
+
+
 def _prepare(job: Job, plan: Plan, now: datetime.datetime, facts: Facts) -> JobStatus:
     """Plugins' objects and volumes; returns the status with their markers."""
-    status = job.status
+    status = after.freed(job.status)
     starting = status.state.phase in {"", Phase.PENDING}
     if not status.state.phase:
         status = counts.entered(status, Phase.PENDING, now)

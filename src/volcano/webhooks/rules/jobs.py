@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from volcano.api import dependencies, keys
 from volcano.api.batch import Job
 from volcano.webhooks.rules import job_policies, job_tasks, names
 from volcano.webhooks.rules.decode import decoded
@@ -58,6 +59,7 @@ def _creation_findings(job: Job, world: World, settings: Settings) -> Iterator[F
     if bad := names.qualified_name(job.metadata.name):
         text = f"create job with name {job.metadata.name} validate failed {go_list(bad)};"
         yield Finding(text, "metadata.name", "choose another name for the job")
+    yield from _dependency_findings(job)
     total = sum(task.replicas for task in spec.tasks)
     if total < spec.min_available:
         text = " job 'minAvailable' should not be greater than total replicas in tasks;"
@@ -74,6 +76,16 @@ def _creation_findings(job: Job, world: World, settings: Settings) -> Iterator[F
     yield from _volume_findings(spec.volumes)
     yield from _queue_findings(spec.queue, world)
     yield from _order_findings(spec)
+
+
+def _dependency_findings(job: Job) -> Iterator[Finding]:
+    text = job.metadata.annotations.get(keys.AFTER)
+    if not text:
+        return
+    try:
+        dependencies.parse(text)
+    except dependencies.DependencyError as error:
+        yield Finding(f" {error};", f"metadata.annotations[{keys.AFTER}]", "name jobs of this namespace")
 
 
 def _topology_findings(spec: JobSpec) -> Iterator[Finding]:
