@@ -13,7 +13,7 @@ from volcano.api import keys
 from volcano.api.meta import without_nulls
 from volcano.local.apiserver.faults import ApplyConflict, BadRequest
 from volcano.local.apiserver.merging import fieldsets
-from volcano.local.apiserver.merging.fieldsets import FieldSet, is_granular
+from volcano.local.apiserver.merging.fieldsets import FieldSet, is_granular, is_member
 from volcano.local.apiserver.merging.managers import APPLY, ManagerKey, Managers, Ownership
 from volcano.local.apiserver.merging.ordering import zipped
 from volcano.local.apiserver.merging.ownership import IDENTITY, created, key_of
@@ -140,7 +140,10 @@ def _merge_list(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
 
 
 def _prune(value: Any, dropped: FieldSet, kept: FieldSet, shape: Shape) -> Any:
-    """`value` without the fields in `dropped`, except where something at or below them is in `kept`."""
+    """`value` without the fields in `dropped`, except where something at or below them is in `kept`.
+
+    An item of a list is its owner's: that others own fields of it does not keep it.
+    """
     if isinstance(value, dict):
         result: dict[str, Any] = {}
         for name, item in value.items():
@@ -155,7 +158,7 @@ def _prune(value: Any, dropped: FieldSet, kept: FieldSet, shape: Shape) -> Any:
         for element, item in fieldsets.elements(value, shape):
             if element not in dropped:
                 items.append(item)
-            elif element in kept:
+            elif element in kept and (is_member(kept[element]) or not is_member(dropped[element])):
                 items.append(_prune(item, dropped[element], kept[element], shape.items))
         return items
     return value

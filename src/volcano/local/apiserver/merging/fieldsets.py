@@ -38,7 +38,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
         if other is None:
             result[key] = node
         elif key != _SELF:
-            _put(result, key, _is_member(node) and not _is_member(other), difference(_below(node), _below(other)))
+            _put(result, key, is_member(node) and not is_member(other), difference(_below(node), _below(other)))
     return result
 
 
@@ -48,7 +48,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     for key, node in left.items():
         other = right.get(key)
         if other is not None and key != _SELF:
-            _put(result, key, _is_member(node) and _is_member(other), intersection(_below(node), _below(other)))
+            _put(result, key, is_member(node) and is_member(other), intersection(_below(node), _below(other)))
     return result
 
 
@@ -59,8 +59,8 @@ def without(fields: FieldSet, removed: FieldSet) -> FieldSet:
         gone = removed.get(key)
         if gone is None:
             result[key] = node
-        elif not _is_member(gone):
-            _put(result, key, _is_member(node), without(_below(node), _below(gone)))
+        elif not is_member(gone):
+            _put(result, key, is_member(node), without(_below(node), _below(gone)))
     return result
 
 
@@ -68,7 +68,7 @@ def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
     """The fields of a set as people read them: .spec.containers[name="a"].image"""
     for key, node in fields.items():
         path = prefix + _path_element(key)
-        if _is_member(node):
+        if is_member(node):
             yield path
         yield from paths(_below(node), path)
 
@@ -194,7 +194,7 @@ def _fields_of_value(value: Any, shape: Shape) -> FieldSet | None:
     return None if value == [] else fields_of(value, shape)
 
 
-def _is_member(node: FieldSet) -> bool:
+def is_member(node: FieldSet) -> bool:
     return not node or _SELF in node
 
 
@@ -204,7 +204,7 @@ def _below(node: FieldSet) -> FieldSet:
 
 def _join(left: FieldSet, right: FieldSet) -> FieldSet:
     below = union(_below(left), _below(right))
-    return {_SELF: {}, **below} if below and (_is_member(left) or _is_member(right)) else below
+    return {_SELF: {}, **below} if below and (is_member(left) or is_member(right)) else below
 
 
 def _put(result: FieldSet, key: str, member: bool, below: FieldSet) -> None:

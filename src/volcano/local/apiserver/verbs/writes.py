@@ -176,7 +176,6 @@ class Writes:
         old = entry.document()
         meta, old_meta = new["metadata"], old["metadata"]
         _check_preconditions(call, entry, meta)
-        metadata.restore_system_fields(meta, old_meta)
         meta.pop("resourceVersion", None)
         if call.subresource == "status":
             strategy.prepare_status_update(new, old)
@@ -184,6 +183,7 @@ class Writes:
             strategy.default(new)
         if not tracked:
             patching.track(call, old, new, self.clock.timestamp())
+        metadata.restore_system_fields(meta, old_meta)
         new = await self._admit(call, "UPDATE", new, old, strategy)
         meta = new["metadata"]
         meta["resourceVersion"] = old_meta["resourceVersion"]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     Cells = Callable[[JsonObject, datetime], list[Any]]
+    Conditions = Callable[[JsonObject], list[JsonObject]]
 
 NONE = "<none>"
 UNKNOWN = "<unknown>"
@@ -43,13 +44,26 @@ class Column:
         }
 
 
+def no_conditions(item: JsonObject) -> list[JsonObject]:
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Printer:
+    """`conditions` say what holds for a whole row: that its object has ended."""
+
     columns: tuple[Column, ...]
     cells: Cells
+    conditions: Conditions = no_conditions
 
 
-def printer(cells: Cells, names: str, wide: str = "", integers: Iterable[str] = ()) -> Printer:
+def printer(
+    cells: Cells,
+    names: str,
+    wide: str = "",
+    integers: Iterable[str] = (),
+    conditions: Conditions = no_conditions,
+) -> Printer:
     """A printer whose columns are named by comma-separated lists: always shown, and shown on request."""
     whole = frozenset(integers)
     columns = [Column("Name", format="name")]
@@ -57,7 +71,7 @@ def printer(cells: Cells, names: str, wide: str = "", integers: Iterable[str] = 
         columns += [
             Column(name, "integer" if name in whole else "string", priority) for name in text.split(",") if name
         ]
-    return Printer(tuple(columns), cells)
+    return Printer(tuple(columns), cells, conditions)
 
 
 def name_of(item: JsonObject) -> str:

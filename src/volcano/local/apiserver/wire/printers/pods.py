@@ -150,4 +150,17 @@ def _placement(pod: JsonObject) -> list[Any]:
     ]
 
 
-PODS = printer(pod_cells, "Ready,Status,Restarts,Age", "IP,Node,Nominated Node,Readiness Gates")
+def completion(pod: JsonObject) -> list[JsonObject]:
+    phase = (pod.get("status") or {}).get("phase")
+    message = _ENDS.get(phase)
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": message}] if message else []
+
+
+_ENDS = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
+
+PODS = printer(
+    pod_cells,
+    "Ready,Status,Restarts,Age",
+    "IP,Node,Nominated Node,Readiness Gates",
+    conditions=completion,
+)
