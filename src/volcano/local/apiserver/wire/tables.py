@@ -59,7 +59,7 @@ def partial_metadata(document: JsonObject, version: str = "v1") -> JsonObject:
 
 def _row(printer: Printer, document: JsonObject, include_object: str, now: datetime, version: str) -> JsonObject:
     row: dict[str, Any] = {"cells": printer.cells(document, now)}
-    if conditions := printer.conditions(document):
+    if printer.conditions and (conditions := printer.conditions(document)):
         row["conditions"] = conditions
     if include_object == "None":
         row["object"] = None

@@ -44,17 +44,13 @@ class Column:
         }
 
 
-def no_conditions(item: JsonObject) -> list[JsonObject]:
-    return []
-
-
 @dataclass(frozen=True, slots=True)
 class Printer:
     """`conditions` say what holds for a whole row: that its object has ended."""
 
     columns: tuple[Column, ...]
     cells: Cells
-    conditions: Conditions = no_conditions
+    conditions: Conditions | None = None
 
 
 def printer(
@@ -62,7 +58,7 @@ def printer(
     names: str,
     wide: str = "",
     integers: Iterable[str] = (),
-    conditions: Conditions = no_conditions,
+    conditions: Conditions | None = None,
 ) -> Printer:
     """A printer whose columns are named by comma-separated lists: always shown, and shown on request."""
     whole = frozenset(integers)
