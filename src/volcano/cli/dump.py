@@ -1,6 +1,6 @@
 """vcctl dump: the scheduler's whole input of a running cluster in one file, for `vcctl schedule -f`.
 
-Reads the objects; `scheduler.dump` decides what is left out.
+`jobs.whole` reads the objects; `scheduler.dump` decides what is left out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,10 +19,6 @@ from volcano.cli.errors import fail
 
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
-    from volcano.kube.client import Client
-
-CONFIG_MAPS = ("volcano-scheduler-configmap",)
-"""Where a cluster keeps the scheduler's configuration, in the namespace of the scheduler."""
 
 
 @click.command(name="dump")
@@ -55,50 +51,10 @@ def dump_cluster(path: str, scheduler_conf: str, scheduler_namespace: str, maste
 
 
 async def _read(master: str, kubeconfig: str, namespace: str) -> tuple[list[JsonObject], str]:
+    from volcano.jobs.whole import read_cluster
+
     async with connected(master, kubeconfig) as client:
         return await read_cluster(client, namespace)
-
-
-async def read_cluster(client: Client, namespace: str) -> tuple[list[JsonObject], str]:
-    """The objects, and the scheduler's configuration as far as it can be found."""
-    return await collect(client), await _conf_of(client, namespace) or _local_conf()
-
-
-async def collect(client: Client) -> list[JsonObject]:
-    """Every object that some plugin or action looks at, in an order that is good to take in."""
-    from volcano.kube.errors import Forbidden, NotFound
-    from volcano.scheduler.daemon.ingest import ALWAYS
-    from volcano.scheduler.dump import by_plural
-    from volcano.scheduler.framework.registry import built_in
-
-    watched = {plural for plugin in built_in().plugins.values() for plural in plugin.watches}
-    kinds = [by_plural("priorityclasses"), *(by_plural(name) for name in sorted(watched)), *ALWAYS]
-    objects: list[JsonObject] = []
-    for resource in kinds:
-        if resource is None:
-            continue
-        try:
-            listing = await client.list(resource.untyped)
-        except (NotFound, Forbidden):
-            continue  # this cluster does not have the kind, or does not show it
-        head = {"apiVersion": resource.api_version, "kind": resource.kind}
-        objects += [{**item, **head} for item in listing.items]
-    return objects
-
-
-async def _conf_of(client: Client, namespace: str) -> str:
-    from volcano.api.resources import CONFIGMAPS
-    from volcano.kube.errors import ApiError
-
-    for name in CONFIG_MAPS:
-        try:
-            found: Any = await client.get(CONFIGMAPS, name, namespace)
-        except ApiError:
-            continue
-        for key, text in found.data.items():
-            if key.endswith(".conf"):
-                return str(text)
-    return ""
 
 
 def read_conf(path: str) -> str:
@@ -108,14 +64,3 @@ def read_conf(path: str) -> str:
         return Path(path).read_text()
     except OSError as error:
         raise fail(f"--scheduler-conf {path}: {error.strerror}") from error
-
-
-def _local_conf() -> str:
-    """The configuration of this machine's local mode, if that is what runs; else the scheduler's default."""
-    from volcano.scheduler.framework.conf import DEFAULT_CONF
-
-    local = Path.home() / ".volcano" / "local" / "conf" / "volcano-scheduler.conf"
-    try:
-        return local.read_text()
-    except OSError:
-        return DEFAULT_CONF

@@ -67,7 +67,7 @@ def _spec(wish: Wish) -> JsonObject:
         plugins={name: list(arguments) for name, arguments in wish.plugins.items()},
     )
     if wish.retries is not None:
-        spec["maxRetry"] = wish.retries
+        spec["maxRetry"] = wish.retries + 1  # the restart that reaches it is the one that fails
         spec["policies"] = [{"event": "PodFailed", "action": "RestartPod" if wish.independent else "RestartJob"}]
     return spec | {"tasks": [_set(replicas=wish.replicas, template=_template(wish))]}
 

@@ -1,0 +1,145 @@
+"""Why a job, podgroup, pod or queue waits, from one cycle of the engine on what is there now. Changes nothing.
+
+`whole.py` reads what is there; `vcctl explain` and the SDK show what is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from volcano.kube.client import Client
+
+Document = dict[str, Any]
+
+
+class Unexplained(Exception):
+    """There is nothing to say: the object does not exist, or the scheduler could not decide at all."""
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """What one cycle decided, beside the manifests that it was given."""
+
+    documents: Sequence[Document]
+    result: Document
+
+    def of_kind(self, kind: str) -> list[Document]:
+        return [document for document in self.documents if document.get("kind") == kind]
+
+
+def cycle(documents: Sequence[Document], conf: str = "", *, namespace: str = "default") -> Cycle:
+    """One cycle on these objects. `conf` is the scheduler's configuration; that of a dump comes before its default."""
+    import time
+
+    from volcano.scheduler import dump, offline
+    from volcano.scheduler.daemon.flags import Flags
+    from volcano.scheduler.framework import conf as grammar, registry as registries
+    from volcano.simulator.jobs import InstantJobController
+
+    record = dump.recorded(documents)
+    try:
+        registry = registries.installed(registries.built_in())
+        result = offline.schedule(
+            documents,
+            grammar.parse(conf or (record.conf if record else "") or grammar.DEFAULT_CONF, registry.actions),
+            Flags().options(),
+            now=record.now if record else time.time(),
+            seed=record.seed if record else 0,
+            namespace=namespace,
+            job_controller=InstantJobController,
+            registry=registry,
+        )
+    except (offline.OfflineError, grammar.ConfError, registries.RegistryError) as error:
+        raise Unexplained(str(error)) from error
+    return Cycle(documents, result["cycles"][0])
+
+
+async def live_cycle(client: Client, *, scheduler_namespace: str = "volcano-system") -> Cycle:
+    """One cycle on what the cluster holds now, with its scheduler's configuration."""
+    from volcano.jobs.whole import read_cluster
+
+    return cycle(*await read_cluster(client, scheduler_namespace))
+
+
+def explain(found: Cycle, kind: str, name: str, namespace: str) -> Document:
+    """What there is to say about a job, podgroup, pod or queue."""
+    if kind not in KINDS:
+        raise Unexplained(f"there is nothing to explain about a {kind}: say {', '.join(KINDS)}")
+    return KINDS[kind](found, name, namespace)
+
+
+def of_job(found: Cycle, name: str, namespace: str) -> Document:
+    """A job's podgroup bears its name, or its name and uid."""
+    keys = [key for key in found.result["podgroups"] if _belongs(found, key, name, namespace)]
+    if not keys:
+        raise Unexplained(
+            f"job {namespace}/{name} has no podgroup: it does not exist, or the job controller has not seen it"
+        )
+    return {"job": f"{namespace}/{name}", **of_podgroup(found, keys[0].partition("/")[2], namespace)}
+
+
+def _belongs(found: Cycle, key: str, name: str, namespace: str) -> bool:
+    for group in found.of_kind("PodGroup"):
+        metadata = group["metadata"]
+        if f"{metadata.get('namespace', 'default')}/{metadata['name']}" == key:
+            owners = metadata.get("ownerReferences") or ()
+            if any(owner.get("name") == name and owner.get("kind") == "Job" for owner in owners):
+                return str(metadata.get("namespace", "default")) == namespace
+    space, _, group_name = key.partition("/")
+    return space == namespace and (group_name == name or group_name.rpartition(f"{name}-")[1] == f"{name}-")
+
+
+def of_podgroup(found: Cycle, name: str, namespace: str) -> Document:
+    key = f"{namespace}/{name}"
+    group = found.result["podgroups"].get(key)
+    if group is None:
+        raise Unexplained(f"podgroup {key} does not exist")
+    members = [pod for pod, about in found.result["pods"].items() if about["podgroup"] == key]
+    return {
+        "podgroup": key,
+        "phase": group["phase"],
+        "reason": found.result["reasons"].get(key),
+        "pods": {pod: found.result["tasks"][pod] for pod in members},
+    }
+
+
+def of_pod(found: Cycle, name: str, namespace: str) -> Document:
+    key = f"{namespace}/{name}"
+    state = found.result["tasks"].get(key)
+    if state is None:
+        raise Unexplained(f"pod {key} is not known to the scheduler: it does not exist, or names another schedulerName")
+    told: Document = {"pod": key, "status": state["status"], "node": state["node"]}
+    about = found.result["pods"][key]
+    if about["message"]:
+        told["message"] = about["message"]
+    if about["podgroup"]:
+        told |= {"podgroup": about["podgroup"], "reason": found.result["reasons"].get(about["podgroup"])}
+    return told
+
+
+def of_queue(found: Cycle, name: str, _namespace: str) -> Document:
+    queue = found.result["queues"].get(name)
+    if queue is None:
+        raise Unexplained(f"queue {name} does not exist")
+    manifest = next(one for one in found.of_kind("Queue") if one["metadata"]["name"] == name)
+    spec = manifest.get("spec") or {}
+    limits = {field: spec[field] for field in ("capability", "deserved", "guarantee", "weight") if spec.get(field)}
+    members = [
+        f"{group['metadata'].get('namespace', 'default')}/{group['metadata']['name']}"
+        for group in found.of_kind("PodGroup")
+        if (group.get("spec") or {}).get("queue", "default") == name
+    ]
+    waiting = {key: found.result["reasons"][key] for key in members if key in found.result["reasons"]}
+    state = (manifest.get("status") or {}).get("state", "")
+    return {"queue": name, "state": state, "allocated": queue["allocated"], **limits, "waiting": waiting}
+
+
+KINDS: dict[str, Callable[[Cycle, str, str], Document]] = {
+    "job": of_job,
+    "podgroup": of_podgroup,
+    "pod": of_pod,
+    "queue": of_queue,
+}
