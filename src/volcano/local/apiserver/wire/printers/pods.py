@@ -151,7 +151,7 @@ def _placement(pod: JsonObject) -> list[Any]:
 
 
 def completion(pod: JsonObject) -> list[JsonObject]:
-    phase = (pod.get("status") or {}).get("phase")
+    phase = (pod.get("status") or {}).get("phase", "")
     message = _ENDS.get(phase)
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}] if message else []
 
