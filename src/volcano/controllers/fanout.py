@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 from volcano.controllers.runtime import Waits
 from volcano.kube.errors import ApiError
@@ -14,30 +15,92 @@ T = TypeVar("T")
 IN_FLIGHT = 64
 """Enough to keep a server busy, few enough to leave it responsive to others."""
 TOLERATED_FAILURES = 16
+OLDEST_EVERY = 4
+REFUSALS = (ApiError, OSError, TimeoutError, Waits)
 
 
 async def each(
-    items: Sequence[T], action: Callable[[T], Awaitable[None]], turns: asyncio.Semaphore | None = None
+    items: Sequence[T], action: Callable[[T], Awaitable[None]], turns: Turns | None = None
 ) -> list[Exception]:
     """Do `action` for every item; returns what was refused. After too many refusals the rest is left for later.
 
     Callers that share `turns` share what is in flight: more connections make no server faster.
     """
-    remaining = iter(items)
-    turns = turns or asyncio.Semaphore(IN_FLIGHT)
-    failures: list[Exception] = []
+    return await (turns or Turns()).take(items, action)
 
-    async def work() -> None:
-        for item in remaining:
-            if len(failures) >= TOLERATED_FAILURES:
-                return
+
+class Turns:
+    """At most `limit` actions in flight, of all calls together.
+
+    The smallest call goes first, the older of equal ones: so that gangs are complete one after the other, not all at
+    the end, and no small one waits for a large one. Every fourth turn is the oldest call's, lest it waits for ever.
+    """
+
+    def __init__(self, limit: int = IN_FLIGHT) -> None:
+        self._limit = limit
+        self._calls: list[Call[Any]] = []
+        self._workers: set[asyncio.Task[None]] = set()
+        self._turn = 0
+
+    async def take(self, items: Sequence[T], action: Callable[[T], Awaitable[None]]) -> list[Exception]:
+        call = Call(items, len(items), action)
+        self._calls.append(call)
+        for _ in range(min(len(items), self._limit - len(self._workers))):
+            worker = asyncio.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+        try:
+            return await call.done
+        finally:
+            call.leave()
+
+    async def _work(self) -> None:
+        while self._calls:
+            self._turn += 1
+            oldest = self._turn % OLDEST_EVERY == 0
+            call = self._calls[0] if oldest else min(self._calls, key=attrgetter("size"))
+            if not await call.step():
+                self._calls = [other for other in self._calls if other is not call]
+
+
+class Call(Generic[T]):
+    """The actions of one caller: some done, some in flight, some left. `done` are the refusals, once all are over."""
+
+    def __init__(self, items: Iterable[T], size: int, action: Callable[[T], Awaitable[None]]) -> None:
+        self.size = size
+        self.done: asyncio.Future[list[Exception]] = asyncio.get_running_loop().create_future()
+        self._left = iter(items)
+        self._action = action
+        self._in_flight = 0
+        self._failures: list[Exception] = []
+        self._exhausted = False
+
+    async def step(self) -> bool:
+        """Do the next action; False when none is left."""
+        for item in self._left:
+            self._in_flight += 1
             try:
-                async with turns:
-                    await action(item)
-            except (ApiError, OSError, TimeoutError, Waits) as error:
-                failures.append(error)
+                await self._action(item)
+            except REFUSALS as error:
+                self._failures.append(error)
+                if len(self._failures) >= TOLERATED_FAILURES:
+                    self.leave()
+            except Exception as error:  # noqa: BLE001 - the caller's to handle
+                self.leave()
+                if not self.done.done():
+                    self.done.set_exception(error)
+            finally:
+                self._in_flight -= 1
+                self._conclude()
+            return True
+        self._exhausted = True
+        self._conclude()
+        return False
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(IN_FLIGHT, len(items))):
-            group.create_task(work())
-    return failures
+    def leave(self) -> None:
+        """Begin nothing more."""
+        self._left = iter(())
+
+    def _conclude(self) -> None:
+        if self._exhausted and not self._in_flight and not self.done.done():
+            self.done.set_result(self._failures)

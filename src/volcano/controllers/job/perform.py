@@ -15,7 +15,7 @@ import msgspec
 from volcano.api import resources
 from volcano.api.meta import JsonObject, controller_of
 from volcano.api.resources import Resource
-from volcano.controllers.fanout import IN_FLIGHT, each
+from volcano.controllers.fanout import Turns, each
 from volcano.controllers.job import pods
 from volcano.controllers.job.keypairs import new_key_pair
 from volcano.controllers.job.kill import OUT_OF_SYNC_PATCH
@@ -56,7 +56,7 @@ class Performer:
         self._context = context
         self._client = context.client
         self._pods = members
-        self._turns = asyncio.Semaphore(IN_FLIGHT)
+        self._turns = Turns()
 
     async def perform(self, job: Job, plan: Plan, ledger: Ledger, facts: Facts, podgroup: PodGroup | None) -> None:
         """Do everything the plan says."""

@@ -1,0 +1,98 @@
+"""Many writes at once: how many, in whose order, and what becomes of those that are refused."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from volcano.controllers.fanout import OLDEST_EVERY, TOLERATED_FAILURES, Turns, each
+from volcano.kube.errors import Forbidden
+
+
+def test_never_more_are_in_flight_than_allowed_and_all_are_done() -> None:
+    async def scenario() -> tuple[list[int], int]:
+        now = most = 0
+        done: list[int] = []
+
+        async def write(item: int) -> None:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            await asyncio.sleep(0)
+            now -= 1
+            done.append(item)
+
+        turns = Turns(3)
+        refused = await asyncio.gather(each(range(10), write, turns), each(range(10, 15), write, turns))
+        assert refused == [[], []]
+        return done, most
+
+    done, most = asyncio.run(scenario())
+    assert (sorted(done), most) == (list(range(15)), 3)
+
+
+def order_of(*sizes: int) -> list[int]:
+    """Whose items are done, one after the other, when calls of these sizes come at once."""
+
+    async def scenario() -> list[int]:
+        order: list[int] = []
+
+        async def write(item: int) -> None:
+            await asyncio.sleep(0)
+            order.append(item)
+
+        turns = Turns(1)
+        await asyncio.gather(*(each([caller] * size, write, turns) for caller, size in enumerate(sizes)))
+        return order
+
+    return asyncio.run(scenario())
+
+
+def test_of_equal_calls_one_is_complete_before_the_next_begins() -> None:
+    assert order_of(5, 5, 5) == [0] * 5 + [1] * 5 + [2] * 5
+
+
+def test_a_small_call_does_not_wait_for_a_large_one_and_the_large_one_not_for_ever() -> None:
+    order = order_of(100, 10)
+
+    last_of_the_small = len(order) - 1 - order[::-1].index(1)
+    assert last_of_the_small < 20
+    assert order[:last_of_the_small].count(0) >= 10 // OLDEST_EVERY
+
+
+def test_refusals_are_returned_and_many_of_them_end_the_call() -> None:
+    tried: list[int] = []
+
+    async def refuse(item: int) -> None:
+        tried.append(item)
+        raise Forbidden("no")
+
+    assert len(asyncio.run(each(range(3), refuse))) == 3
+    tried.clear()
+    assert len(asyncio.run(Turns(1).take(range(1000), refuse))) == TOLERATED_FAILURES == len(tried)
+
+
+def test_a_mistake_is_raised_and_nothing_hangs() -> None:
+    async def stumble(item: int) -> None:
+        raise RuntimeError("a mistake")
+
+    with pytest.raises(RuntimeError, match="a mistake"):
+        asyncio.run(each(range(100), stumble))
+
+
+def test_who_is_cancelled_begins_nothing_more() -> None:
+    begun: list[int] = []
+
+    async def scenario() -> None:
+        async def write(item: int) -> None:
+            begun.append(item)
+            await asyncio.sleep(0.01)
+
+        caller = asyncio.create_task(each(range(100), write, Turns(2)))
+        await asyncio.sleep(0.001)
+        caller.cancel()
+        await asyncio.sleep(0.05)
+
+    asyncio.run(scenario())
+    assert begun == [0, 1]
