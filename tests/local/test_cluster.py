@@ -157,4 +157,4 @@ def test_a_queue_that_a_user_has_closed_does_not_keep_the_cluster_from_starting(
     layout: Layout, monkeypatch: pytest.MonkeyPatch, state: str, ready: bool
 ) -> None:
     monkeypatch.setattr(cluster, "get_json", lambda socket, path: {"status": {"state": state}})
-    assert cluster._queue_is_settled(layout) is ready
+    assert cluster.takes_jobs(layout) is ready

@@ -134,7 +134,7 @@ def run(layout: Layout, options: Options, ready: Callable[[], None]) -> None:
             _await_api_server(layout, supervisor)
             for daemon in daemons(layout, options):
                 supervisor.start(daemon)
-            _await(layout, supervisor, _queue_is_settled, "queue default to be made and opened")
+            _await(layout, supervisor, takes_jobs, "queue default to be made and opened")
             ready()
             supervisor.watch(
                 lambda name, status: _log(f"{name} ended with status {status}: restarting it"), _same_file(lock)
@@ -294,8 +294,8 @@ def _await(layout: Layout, supervisor: Supervisor, done: Callable[[Layout], bool
         time.sleep(0.02)
 
 
-def _queue_is_settled(layout: Layout) -> bool:
-    """Whether the queue has a state: Open when it is new, whatever users have made of it later."""
+def takes_jobs(layout: Layout) -> bool:
+    """Whether the queue has a state: Open when it is new, whatever users have made of it later. Raises Unreachable."""
     found = get_json(layout.data / "api.sock", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
     return isinstance(found, dict) and bool(found.get("status", {}).get("state"))
 
