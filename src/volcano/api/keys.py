@@ -18,6 +18,7 @@ TEMPLATE_UID: Final = "volcano.sh/template-uid"
 PARTITION_ID: Final = "volcano.sh/partition-id"
 CONTROLLER_OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"
 JOB_FORWARDING: Final = "volcano.sh/job-forwarding"
+RETURNS: Final = "volcano.sh/returns"
 AFTER: Final = "volcano.sh/after"
 
 # Pod groups
