@@ -16,7 +16,7 @@ from typing import Any
 import click
 import msgspec
 
-from volcano.cli.main import NOUN_HELP, vcctl
+from volcano.cli.main import vcctl
 from volcano.scheduler.framework import registry
 from volcano.scheduler.framework.arguments import REST
 from volcano.scheduler.framework.hooks import HOOKS
@@ -89,7 +89,7 @@ def vcctl_page() -> str:
     for noun in vcctl.list_commands(root):
         command = vcctl.get_command(root, noun)
         assert command is not None
-        lines.append(f"## vcctl {noun}\n{NOUN_HELP[noun]}\n")
+        lines.append(f"## vcctl {noun}\n{vcctl.summary(noun)}\n")
         context = click.Context(command, info_name=noun, parent=root)
         if not isinstance(command, click.Group):
             lines += _command(command, context)

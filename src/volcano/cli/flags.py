@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from volcano.cli.errors import fail
+
+if TYPE_CHECKING:
+    from volcano.api.resources import Resource
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,6 +26,22 @@ def namespace_flag(*names: str, default: str = "default") -> Callable[[F], F]:
 all_namespaces_flag = click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces.")
 queue_flag = click.option("-q", "--queue", default="", help="Only those of this queue.")
 label_flag = click.option("-l", "--labels", default="", help="Only those with these labels, such as team=a,tier!=b.")
+
+
+def scope_flags(resource: Resource[Any], *, many: bool = False) -> Callable[[F], F]:
+    """Where to look for objects of a kind: a namespace, or with `many` all of them. Nothing for kinds without."""
+
+    def decorate(command: F) -> F:
+        if resource.namespaced:
+            return namespace_flag()(all_namespaces_flag(command) if many else command)
+
+        @functools.wraps(command)
+        def everywhere(*args: Any, **kwargs: Any) -> Any:
+            return command(*args, namespace="", **({"all_namespaces": False} if many else {}), **kwargs)
+
+        return cast("F", everywhere)
+
+    return decorate
 
 
 def one_name(missing: str, *short: str) -> Callable[[F], F]:

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-import click
-
-from volcano.api.age import age
 from volcano.api.resources import JOB_FLOWS
-from volcano.cli.lazy import SuggestingGroup
-from volcano.cli.manifest_verbs import add_verbs
+from volcano.cli.cells import age_of, name_and_namespace
 from volcano.cli.text import columns, fitted
-from volcano.jobs.times import parse_time
+from volcano.cli.verbs import Noun
 
 Document = dict[str, Any]
 
 HEADER = ("Name", "Namespace", "Phase", "Age")
-_JOBS = ("completed", "running", "pending", "failed", "terminated")
-
-
-@click.group(cls=SuggestingGroup)
-def jobflow() -> None:
-    """Create, list, get, describe and delete flows of jobs."""
+STATES = ("completed", "running", "pending", "failed", "terminated")
 
 
 def table(flows: Sequence[Document]) -> str:
@@ -33,21 +23,18 @@ def table(flows: Sequence[Document]) -> str:
 
 def wide_table(flows: Sequence[Document]) -> str:
     """With the numbers of jobs in each state."""
-    rows = [
-        [*_row(flow), *(len((flow.get("status") or {}).get(f"{state}Jobs") or ()) for state in _JOBS)] for flow in flows
-    ]
-    return columns((*HEADER, *(state.capitalize() for state in _JOBS)), rows)
+    rows = []
+    for flow in flows:
+        status = flow.get("status") or {}
+        rows.append([*_row(flow), *(len(status.get(f"{state}Jobs") or ()) for state in STATES)])
+    return columns((*HEADER, *(state.capitalize() for state in STATES)), rows)
 
 
 def _row(flow: Document) -> list[object]:
-    metadata, status = flow["metadata"], flow.get("status") or {}
-    phase = (status.get("state") or {}).get("phase", "")
-    return [
-        metadata["name"],
-        metadata.get("namespace", ""),
-        phase,
-        age(parse_time(metadata.get("creationTimestamp")), datetime.now(UTC)),
-    ]
+    phase = ((flow.get("status") or {}).get("state") or {}).get("phase", "")
+    return [*name_and_namespace(flow), phase, age_of(flow)]
 
 
-add_verbs(jobflow, JOB_FLOWS, "jobflow", table, wide_table, state=True)
+jobflow = Noun(JOB_FLOWS, "jobflow", table, wide_table, empty_status=("state",)).group(
+    "Create, list, get, describe and delete flows of jobs."
+)

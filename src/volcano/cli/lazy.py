@@ -1,4 +1,4 @@
-"""Groups of commands: near names are suggested for wrong ones, and nouns are imported when they are used."""
+"""Groups of commands: near names are suggested for wrong ones, and what is heavy is imported when it is used."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ class SuggestingGroup(click.Group):
 
 
 class LazyGroup(SuggestingGroup):
-    """`nouns` maps a name to "module:attribute"; `noun_help` gives the line shown in the group's help."""
+    """`commands` maps a name to "module:attribute" and the line shown in the group's help."""
 
-    def __init__(self, *args: Any, nouns: Mapping[str, str], noun_help: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, commands: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._nouns = nouns
-        self._noun_help = noun_help
+        self._lazy = commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self._nouns)
+        return sorted(self._lazy)
+
+    def summary(self, name: str) -> str:
+        return self._lazy[name][1]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        target = self._nouns.get(cmd_name)
-        if target is None:
+        if cmd_name not in self._lazy:
             return None
-        module, _, attribute = target.partition(":")
+        module, _, attribute = self._lazy[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self._noun_help[name]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, self.summary(name)) for name in self.list_commands(ctx)])

@@ -10,45 +10,37 @@ import click
 from volcano.cli import program
 from volcano.cli.lazy import LazyGroup
 
-NOUNS = {
-    "job": "volcano.cli.job:job",
-    "queue": "volcano.cli.queue:queue",
-    "pod": "volcano.cli.pod:pod",
-    "jobflow": "volcano.cli.jobflow:jobflow",
-    "jobtemplate": "volcano.cli.jobtemplate:jobtemplate",
-    "logs": "volcano.cli.logs:logs",
-    "dump": "volcano.cli.dump:dump_cluster",
-    "explain": "volcano.cli.explain:explain",
-    "local": "volcano.cli.local:local",
-    "policies": "volcano.cli.policies:policies",
-    "schedule": "volcano.cli.schedule:schedule",
-    "validate": "volcano.cli.validate:validate",
-    "completion": "volcano.cli.completion:completion",
-    "version": "volcano.cli.version:version",
+COMMANDS = {
+    "job": ("volcano.cli.job:job", "Run, list, view, suspend, resume and delete jobs."),
+    "queue": ("volcano.cli.queue:queue", "List, create, operate and delete queues; draw their tree."),
+    "pod": ("volcano.cli.pod:pod", "List the pods of jobs and queues."),
+    "podgroup": ("volcano.cli.podgroup:podgroup", "List podgroups and why they wait."),
+    "jobflow": ("volcano.cli.jobflow:jobflow", "Create, list, describe and delete flows of jobs."),
+    "jobtemplate": ("volcano.cli.jobtemplate:jobtemplate", "Create, list, describe and delete templates of jobs."),
+    "cronjob": ("volcano.cli.cronjob:cronjob", "Create, list, suspend and trigger jobs on a schedule."),
+    "hypernode": ("volcano.cli.hypernode:hypernode", "List and describe the domains of the network."),
+    "logs": ("volcano.cli.logs:logs", "Print what all pods of a job write."),
+    "explain": ("volcano.cli.explain:explain", "Say why a job, pod or queue waits."),
+    "dump": (
+        "volcano.cli.dump:dump_cluster",
+        "Write what the scheduler sees to a file, to repeat its decisions elsewhere.",
+    ),
+    "local": ("volcano.cli.local:local", "Start and stop a cluster on this machine."),
+    "policies": ("volcano.cli.policies:policies", "Print the admission rules as policies for the API server."),
+    "schedule": (
+        "volcano.cli.schedule:schedule",
+        "Show what the scheduler would decide about manifests, without a cluster.",
+    ),
+    "validate": ("volcano.cli.validate:validate", "Check manifests against the admission rules, without a cluster."),
+    "completion": ("volcano.cli.completion:completion", "Print a shell completion script."),
+    "version": ("volcano.cli.version:version", "Print the version."),
 }
-
-NOUN_HELP = {
-    "job": "Run, list, view, suspend, resume and delete jobs.",
-    "queue": "List, create, operate and delete queues.",
-    "pod": "List the pods of jobs and queues.",
-    "jobflow": "Create, list, get, describe and delete flows of jobs.",
-    "jobtemplate": "Create, list, get, describe and delete templates of jobs.",
-    "logs": "Print what all pods of a job write.",
-    "dump": "Write what the scheduler sees to a file, to repeat its decisions elsewhere.",
-    "explain": "Say why a job, pod or queue waits.",
-    "local": "Start and stop a cluster on this machine.",
-    "policies": "Print the admission rules as policies for the API server.",
-    "schedule": "Show what the scheduler would decide about manifests, without a cluster.",
-    "validate": "Check manifests against the admission rules, without a cluster.",
-    "completion": "Print a shell completion script.",
-    "version": "Print the version.",
-}
+"""Where each command is, and its line in the help."""
 
 
 @click.group(
     cls=LazyGroup,
-    nouns=NOUNS,
-    noun_help=NOUN_HELP,
+    commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 def vcctl() -> None:
