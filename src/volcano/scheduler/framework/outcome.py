@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from volcano.api.scheduling import UNSCHEDULABLE
@@ -32,9 +32,8 @@ def conclude(session: Session) -> Decisions:
     for job in _jobs_to_report(session):
         with session.isolated(job):
             _report_job(session, job)
-    for queue in session.queues.values():
-        allocated = session.cluster.dimensions.describe(_with_children(session, queue))
-        decisions.queues[queue.name] = allocated
+    for name, held in _held_by_queues(session).items():
+        decisions.queues[name] = session.cluster.dimensions.describe(held)
     decisions.reasons.update(session.reasons)
     decisions.reasons.update(_outside(session))
     decisions.events += session.events
@@ -160,24 +159,22 @@ def _nearly_placed(trial: tuple[Status, str] | None) -> bool:
     return trial is not None and trial[0] in (Status.ALLOCATED, Status.PIPELINED)
 
 
-def _with_children(session: Session, queue: Queue) -> Vector:
-    total = queue.allocated
-    if ROOT not in session.queues:
-        return total
-    for other in session.queues.values():
-        if other is not queue and _is_below(session, other, queue):
-            total = total + other.allocated
-    return total
+def _held_by_queues(session: Session) -> dict[str, Vector]:
+    """What each queue and, in a tree, the queues below it hold."""
+    held = {queue.name: queue.allocated for queue in session.queues.values()}
+    if ROOT in session.queues:
+        for queue in session.queues.values():
+            if queue.allocated.any():
+                for ancestor in _ancestors(session, queue):
+                    held[ancestor] = held[ancestor] + queue.allocated
+    return held
 
 
-def _is_below(session: Session, queue: Queue, ancestor: Queue) -> bool:
-    seen: set[str] = set()
-    while queue.name not in seen:
-        seen.add(queue.name)
-        parent = session.queues.get(queue.parent or (ROOT if queue.name != ROOT else ""))
-        if parent is None:
-            return False
-        if parent is ancestor:
-            return True
-        queue = parent
-    return False
+def _ancestors(session: Session, queue: Queue) -> Iterator[str]:
+    """From the parent upwards, as far as the path leads; once each, should it be a circle."""
+    seen = {queue.name}
+    name = queue.parent or ROOT
+    while name in session.queues and name not in seen:
+        yield name
+        seen.add(name)
+        name = session.queues[name].parent or ROOT

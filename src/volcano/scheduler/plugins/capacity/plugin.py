@@ -256,5 +256,8 @@ def _common(left: Account, right: Account) -> int:
 
 def _branches(left: Account, right: Account) -> tuple[Account, Account]:
     """The two ancestors (or the queues themselves) just below the last common one."""
-    depth = _common(left, right)
+    for pair in zip(left.path, right.path, strict=False):
+        if pair[0] is not pair[1]:
+            return pair
+    depth = min(len(left.path), len(right.path))  # one is the other's ancestor
     return left.path[min(depth, len(left.path) - 1)], right.path[min(depth, len(right.path) - 1)]

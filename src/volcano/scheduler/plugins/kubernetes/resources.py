@@ -29,16 +29,17 @@ def balanced_allocation(profile: Profile, rows: Rows, dimensions: Sequence[int])
     relevant = [d for d in dimensions if d in (CPU, MEMORY) or profile.request[d] > 0]
     if not any(profile.request[d] > 0 for d in relevant):
         return None
-    before, after, counted = [], [], []
+    before, after, counted, everywhere = [], [], [], True
     for dimension in relevant:
         capacity = rows.reported(dimension)
         offers = capacity > 0
+        everywhere = everywhere and bool(offers.all())
         used = rows.requested(dimension)
-        divisor = np.where(offers, capacity, 1)
+        divisor = capacity if everywhere else np.where(offers, capacity, 1)
         before.append(np.minimum(used / divisor, 1.0))
         after.append(np.minimum((used + int(profile.request[dimension])) / divisor, 1.0))
         counted.append(offers)
-    if len(relevant) == 2 and (counted[0] & counted[1]).all():
+    if len(relevant) == 2 and everywhere:
         gain = _even(*after) - _even(*before)
     else:
         gain = _balance(after, counted) - _balance(before, counted)
