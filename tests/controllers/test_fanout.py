@@ -32,6 +32,22 @@ def test_never_more_are_in_flight_than_allowed_and_all_are_done() -> None:
     assert (sorted(done), most) == (list(range(15)), 3)
 
 
+def test_nothing_to_do_is_done_and_turns_serve_call_after_call() -> None:
+    async def scenario() -> list[int]:
+        done: list[int] = []
+
+        async def write(item: int) -> None:
+            done.append(item)
+
+        turns = Turns(1)
+        for number in range(3):
+            assert await each([], write, turns) == []
+            assert await each([number], write, turns) == []
+        return done
+
+    assert asyncio.run(scenario()) == [0, 1, 2]
+
+
 def order_of(*sizes: int) -> list[int]:
     """Whose items are done, one after the other, when calls of these sizes come at once."""
 

@@ -39,13 +39,17 @@ class Turns:
     def __init__(self, limit: int = IN_FLIGHT) -> None:
         self._limit = limit
         self._calls: list[Call[Any]] = []
+        self._working = 0
         self._workers: set[asyncio.Task[None]] = set()
         self._turn = 0
 
     async def take(self, items: Sequence[T], action: Callable[[T], Awaitable[None]]) -> list[Exception]:
+        if not items:
+            return []
         call = Call(items, len(items), action)
         self._calls.append(call)
-        for _ in range(min(len(items), self._limit - len(self._workers))):
+        for _ in range(min(len(items), self._limit - self._working)):
+            self._working += 1
             worker = asyncio.create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
@@ -55,12 +59,15 @@ class Turns:
             call.leave()
 
     async def _work(self) -> None:
-        while self._calls:
-            self._turn += 1
-            oldest = self._turn % OLDEST_EVERY == 0
-            call = self._calls[0] if oldest else min(self._calls, key=attrgetter("size"))
-            if not await call.step():
-                self._calls = [other for other in self._calls if other is not call]
+        try:
+            while self._calls:
+                self._turn += 1
+                oldest = self._turn % OLDEST_EVERY == 0
+                call = self._calls[0] if oldest else min(self._calls, key=attrgetter("size"))
+                if not await call.step():
+                    self._calls = [other for other in self._calls if other is not call]
+        finally:
+            self._working -= 1
 
 
 class Call(Generic[T]):
