@@ -25,6 +25,7 @@ COMMANDS = {
         "volcano.cli.dump:dump_cluster",
         "Write what the scheduler sees to a file, to repeat its decisions elsewhere.",
     ),
+    "doctor": ("volcano.cli.doctor:doctor", "Say what does not work in a cluster, and what to do about it."),
     "local": ("volcano.cli.local:local", "Start and stop a cluster on this machine."),
     "policies": ("volcano.cli.policies:policies", "Print the admission rules as policies for the API server."),
     "schedule": (

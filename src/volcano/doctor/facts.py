@@ -1,0 +1,100 @@
+"""Looks at a cluster for the checks. What may not be read is noted, not fatal."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from typing import Any, Final, cast
+
+import msgspec
+
+from volcano.api import builtin_schemas, crds, resources
+from volcano.api.meta import JsonObject
+from volcano.doctor.findings import Facts
+from volcano.kube.client import Client
+from volcano.kube.errors import ApiError, Forbidden
+
+EVERYWHERE: Final = (
+    resources.QUEUES,
+    resources.NODES,
+    resources.LEASES,
+    resources.DEPLOYMENTS,
+    resources.CUSTOM_RESOURCE_DEFINITIONS,
+    resources.MUTATING_WEBHOOKS,
+    resources.VALIDATING_WEBHOOKS,
+)
+AT_HOME: Final = (resources.CONFIGMAPS, resources.ENDPOINT_SLICES)
+"""Read only in the namespace where Volcano is installed."""
+SECRET: Final = "volcano-admission-secret"  # noqa: S105 - the name of an object
+
+IMPOSSIBLE: Final[JsonObject] = {
+    "apiVersion": "batch.volcano.sh/v1alpha1",
+    "kind": "Job",
+    "metadata": {"name": "vcctl-doctor-probe", "namespace": "default"},
+    "spec": {
+        "minAvailable": 2,
+        "tasks": [{"name": "a", "replicas": 1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}],
+    },
+}
+"""A job that every admission refuses: it asks for more members than it has. Only ever sent as a dry run."""
+
+
+async def gather(client: Client, namespace: str, now: datetime.datetime) -> Facts:
+    """Read what the checks judge; `namespace` is where Volcano is installed."""
+    unseen: dict[str, str] = {}
+    answer = await client.raw("GET", "/version")
+    version = msgspec.json.decode(cast("bytes", answer.body))["gitVersion"]
+    wanted = [*((one, None) for one in EVERYWHERE), *((one, namespace) for one in AT_HOME)]
+    lists = await asyncio.gather(*(_list(client, resource, where, unseen) for resource, where in wanted))
+    objects = {resource.plural: items for (resource, _), items in zip(wanted, lists, strict=True)}
+    objects["deployments"] = [one for one in objects["deployments"] if _is_ours(one)]
+    objects["secrets"] = await _secret(client, namespace, unseen)
+    schemas = builtin_schemas.load()
+    return Facts(
+        now=now,
+        version=version,
+        namespace=namespace,
+        objects=objects,
+        refusal=await _refusal(client, unseen),
+        expected=[crds.crd(resource, schemas) for resource in resources.ALL_VOLCANO],
+        unseen=unseen,
+    )
+
+
+async def _list(
+    client: Client, resource: resources.Resource[Any], namespace: str | None, unseen: dict[str, str]
+) -> list[JsonObject]:
+    try:
+        return (await client.list(resource.untyped, namespace)).items
+    except ApiError as problem:
+        unseen[resource.plural] = str(problem)
+        return []
+
+
+async def _secret(client: Client, namespace: str, unseen: dict[str, str]) -> list[JsonObject]:
+    """Only the certificate is kept: keys have no place in a report."""
+    try:
+        secret = await client.get(resources.SECRETS.untyped, SECRET, namespace)
+    except Forbidden as problem:
+        unseen["secrets"] = str(problem)
+        return []
+    except ApiError:
+        return []
+    return [{"metadata": secret["metadata"], "data": {"tls.crt": (secret.get("data") or {}).get("tls.crt", "")}}]
+
+
+async def _refusal(client: Client, unseen: dict[str, str]) -> str:
+    try:
+        await client.create(resources.JOBS.untyped, IMPOSSIBLE, dry_run=True)
+    except Forbidden as problem:
+        if "cannot create" in str(problem):
+            unseen["admission"] = str(problem)
+        return str(problem)
+    except ApiError as problem:
+        return str(problem)
+    return ""
+
+
+def _is_ours(deployment: JsonObject) -> bool:
+    labels = deployment["metadata"].get("labels") or {}
+    return str(labels.get("app", "")).startswith("volcano-")
