@@ -54,6 +54,11 @@ class Programs:
             self.kill(name)
         self.start(name, self._commands[name])
 
+    def restart_ended(self) -> None:
+        """Start again what has ended by itself."""
+        for name in [name for name, process in self._running.items() if process.poll() is not None]:
+            self.restart(name)
+
     def await_ready(self, name: str, ready: Callable[[], object], seconds: float = READY_SECONDS) -> None:
         """Wait until `ready` returns something true while the process lives."""
         deadline = time.monotonic() + seconds

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.kube_cluster.control_plane import Address
     from tests.kube_cluster.programs import Programs
 
+    Lease = tuple[str, ...]
+
 NAMESPACE = "volcano-system"
 NODE = "local"
 SIMULATED = 2
@@ -43,15 +45,15 @@ QUICK_LEASE = (
 )
 
 
-def start(root: Path, programs: Programs, address: Address) -> None:
+def start(root: Path, programs: Programs, address: Address, lease: Lease = QUICK_LEASE) -> None:
     """Install the chart and start everything; return when jobs are taken and nodes are there."""
     port = free_ports(1)[0]
     url = f"https://127.0.0.1:{port}"
     chart.install(address, url)
     place = f"--listen-address=127.0.0.1:{port}", f"--webhook-url={url}", "--register-webhooks=false"
     start_webhooks(programs, address, *place)
-    start_controllers(programs, address)
-    start_scheduler(root, programs, address)
+    start_controllers(programs, address, lease=lease)
+    start_scheduler(root, programs, address, lease=lease)
     start_node(root, programs, address)
     programs.await_ready("node", lambda: address.get(f"/api/v1/nodes/{NODE}"))
 
@@ -62,15 +64,19 @@ def start_webhooks(programs: Programs, address: Address, *flags: str) -> None:
     _daemon(programs, "vc-webhook-manager", "volcano.webhooks.manager", address, health, *flags, more)
 
 
-def start_controllers(programs: Programs, address: Address, name: str = "vc-controller-manager") -> None:
+def start_controllers(
+    programs: Programs, address: Address, name: str = "vc-controller-manager", lease: Lease = QUICK_LEASE
+) -> None:
     metrics = "--listen-address=127.0.0.1:0"
-    _daemon(programs, name, "volcano.controllers.manager", address, free_ports(1)[0], metrics, *QUICK_LEASE)
+    _daemon(programs, name, "volcano.controllers.manager", address, free_ports(1)[0], metrics, *lease)
 
 
-def start_scheduler(root: Path, programs: Programs, address: Address, name: str = "vc-scheduler") -> None:
+def start_scheduler(
+    root: Path, programs: Programs, address: Address, name: str = "vc-scheduler", lease: Lease = QUICK_LEASE
+) -> None:
     conf = root / "scheduler.yaml"
     conf.write_text(DEFAULT_SCHEDULER_CONF)
-    more = "--listen-address=127.0.0.1:0", f"--scheduler-conf={conf}", *QUICK_LEASE
+    more = "--listen-address=127.0.0.1:0", f"--scheduler-conf={conf}", *lease
     _daemon(programs, name, "volcano.scheduler.daemon.main", address, free_ports(1)[0], *more)
 
 
