@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from volcano.cli.completing import names
 from volcano.cli.connection import connected, connection_flags, run_async
 from volcano.cli.dump import read_conf
 from volcano.cli.errors import fail
@@ -21,7 +22,7 @@ Document = dict[str, Any]
 
 @click.command()
 @click.argument("kind", metavar="job|podgroup|pod|queue")
-@click.argument("name")
+@click.argument("name", shell_complete=names)
 @namespace_flag()
 @file_flag(help="Explain these manifests instead of the cluster.")
 @click.option("--scheduler-conf", default="", help="Configuration of the scheduler, where the cluster has none.")

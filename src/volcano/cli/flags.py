@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from volcano.cli.completing import names, namespaces, queues
 from volcano.cli.errors import fail
 
 if TYPE_CHECKING:
@@ -19,12 +20,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 def namespace_flag(*names: str, default: str = "default") -> Callable[[F], F]:
     """`--namespace`, with the short name that the program has for it."""
     return click.option(
-        *(names or ("-n",)), "--namespace", default=default, show_default=True, help="Namespace to look in."
+        *(names or ("-n",)),
+        "--namespace",
+        default=default,
+        show_default=True,
+        help="Namespace to look in.",
+        shell_complete=namespaces,
     )
 
 
 all_namespaces_flag = click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces.")
-queue_flag = click.option("-q", "--queue", default="", help="Only those of this queue.")
+queue_flag = click.option("-q", "--queue", default="", help="Only those of this queue.", shell_complete=queues)
 label_flag = click.option("-l", "--labels", default="", help="Only those with these labels, such as team=a,tier!=b.")
 
 
@@ -58,8 +64,12 @@ def one_name(missing: str, *short: str) -> Callable[[F], F]:
             return command(*args, name=chosen, **kwargs)
 
         named = cast("F", with_one_name)
-        named = click.argument("name_argument", metavar="[NAME]", required=False, default="")(named)
-        return click.option(*(short or ("-N",)), "--name", default="", help="Its name; or give it as NAME.")(named)
+        named = click.argument("name_argument", metavar="[NAME]", required=False, default="", shell_complete=names)(
+            named
+        )
+        return click.option(
+            *(short or ("-N",)), "--name", default="", help="Its name; or give it as NAME.", shell_complete=names
+        )(named)
 
     return decorate
 
@@ -69,15 +79,17 @@ def many_names(missing: str, *short: str) -> Callable[[F], F]:
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
-        def with_names(*args: Any, name: str, names: tuple[str, ...], **kwargs: Any) -> Any:
-            chosen = tuple(dict.fromkeys((*((name,) if name else ()), *names)))
+        def with_names(*args: Any, name: str, names_argument: tuple[str, ...], **kwargs: Any) -> Any:
+            chosen = tuple(dict.fromkeys((*((name,) if name else ()), *names_argument)))
             if missing and not chosen:
                 raise fail(missing)
             return command(*args, names=chosen, **kwargs)
 
         named = cast("F", with_names)
-        named = click.argument("names", metavar="[NAME]...", nargs=-1)(named)
-        return click.option(*(short or ("-N",)), "--name", default="", help="Its name; or give NAMEs.")(named)
+        named = click.argument("names_argument", metavar="[NAME]...", nargs=-1, shell_complete=names)(named)
+        return click.option(
+            *(short or ("-N",)), "--name", default="", help="Its name; or give NAMEs.", shell_complete=names
+        )(named)
 
     return decorate
 

@@ -20,6 +20,12 @@ COMMANDS = {
     "cronjob": ("volcano.cli.cronjob:cronjob", "Create, list, suspend and trigger jobs on a schedule."),
     "hypernode": ("volcano.cli.hypernode:hypernode", "List and describe the domains of the network."),
     "logs": ("volcano.cli.logs:logs", "Print what all pods of a job write."),
+    "events": ("volcano.cli.events:events", "Show what happened to jobs and other objects."),
+    "top": ("volcano.cli.top:top", "Show what queues and jobs hold of the cluster; live on a terminal."),
+    "wait": ("volcano.cli.wait:wait", "Wait until jobs have finished, or other objects are where they should be."),
+    "apply": ("volcano.cli.apply:apply", "Create the objects of manifests, or change them to what these say."),
+    "diff": ("volcano.cli.diff:diff", "Show what apply would change, and which queues it would not know."),
+    "config": ("volcano.cli.config:config", "Check the scheduler's configuration."),
     "explain": ("volcano.cli.explain:explain", "Say why a job, pod or queue waits."),
     "dump": (
         "volcano.cli.dump:dump_cluster",

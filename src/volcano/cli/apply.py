@@ -1,0 +1,120 @@
+"""vcctl apply: make the objects of manifests be as they say, in an order in which none waits for a later one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from volcano.api.resources import by_kind
+from volcano.cli.connection import on_cluster
+from volcano.cli.errors import describe_api_error, fail
+from volcano.cli.flags import file_flag, namespace_flag
+from volcano.cli.manifests import UNREADABLE, read
+from volcano.cli.program import FAILED
+from volcano.cli.queue_tree import parent_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from volcano.api.resources import Resource
+    from volcano.kube.client import Client
+
+Document = dict[str, Any]
+
+FIRST = ("Namespace", "PriorityClass", "ServiceAccount", "ConfigMap", "Secret", "HyperNode", "Queue", "JobTemplate")
+"""What others refer to."""
+
+
+@click.command()
+@file_flag(required=True, help="Manifests; folders and - for standard input, too. May be repeated.")
+@namespace_flag()
+@click.option("--dry-run", is_flag=True, help="Let the server judge, and change nothing.")
+@click.option("--force-conflicts", is_flag=True, help="Take fields over that others have set.")
+@on_cluster
+async def apply(client: Client, files: Sequence[str], namespace: str, dry_run: bool, force_conflicts: bool) -> int:
+    """Create the objects of manifests, or change them to what the manifests say (server-side apply).
+
+    What others refer to comes first: namespaces, queues from the root down, templates. Objects that are refused are
+    named, and the rest is applied all the same; then the exit status is 255.
+    """
+    from volcano.kube.errors import ApiError
+
+    status = 0
+    for resource, document in placed(read(files), namespace):
+        place = f"{resource.singular}/{document['metadata']['name']}"
+        try:
+            before = await current(client, resource, document)
+            after = await client.apply(resource.untyped, document, force=force_conflicts, dry_run=dry_run)
+        except ApiError as error:
+            click.echo(f"{place} failed: {describe_api_error(error)}", err=True)
+            status = FAILED
+            continue
+        click.echo(f"{place} {_what_happened(before, after)}{' (dry run)' if dry_run else ''}")
+    return status
+
+
+def placed(documents: Sequence[Document], namespace: str) -> list[tuple[Resource[Any], Document]]:
+    """The documents with their resources and namespaces, in the order in which they can be made."""
+    found = []
+    for document in documents:
+        resource = by_kind(document["apiVersion"], document["kind"])
+        if resource is None:
+            raise fail(
+                f"{document['apiVersion']} {document['kind']} is no kind that vcctl knows: use kubectl apply",
+                exit_status=UNREADABLE,
+            )
+        metadata = document.setdefault("metadata", {})
+        if not metadata.get("name"):
+            raise fail(f"a {document['kind']} has no metadata.name", exit_status=UNREADABLE)
+        if resource.namespaced:
+            metadata.setdefault("namespace", namespace)
+        found.append((resource, document))
+    depths = _depths([document for resource, document in found if resource.kind == "Queue"])
+
+    def place(item: tuple[Resource[Any], Document]) -> tuple[int, int]:
+        kind = item[0].kind
+        rank = FIRST.index(kind) if kind in FIRST else len(FIRST)
+        return rank, depths.get(item[1]["metadata"]["name"], 0) if kind == "Queue" else 0
+
+    return sorted(found, key=place)
+
+
+def _depths(queues: Sequence[Document]) -> dict[str, int]:
+    """How far below the highest given queue each one is; a circle is for the server to refuse."""
+    parents = {queue["metadata"]["name"]: parent_of(queue) for queue in queues}
+
+    def depth(name: str) -> int:
+        steps, above = 0, parents[name]
+        while above in parents and steps <= len(parents):
+            steps, above = steps + 1, parents[above]
+        return steps
+
+    return {name: depth(name) for name in parents}
+
+
+async def current(client: Client, resource: Resource[Any], document: Document) -> Document | None:
+    """The object as it is now; None when there is none."""
+    from volcano.kube.errors import NotFound
+
+    metadata = document["metadata"]
+    try:
+        return await client.get(resource.untyped, metadata["name"], metadata.get("namespace"))
+    except NotFound:
+        return None
+
+
+def _what_happened(before: Document | None, after: Document) -> str:
+    if before is None:
+        return "created"
+    return "unchanged" if meant(before) == meant(after) else "configured"
+
+
+def meant(document: Document) -> Document:
+    """What people say about an object, without what the server keeps."""
+    metadata = document["metadata"]
+    kept = {
+        key: metadata[key] for key in ("labels", "annotations", "finalizers", "ownerReferences") if metadata.get(key)
+    }
+    rest = {key: value for key, value in document.items() if key not in ("apiVersion", "kind", "metadata", "status")}
+    return {**({"metadata": kept} if kept else {}), **rest}

@@ -1,0 +1,87 @@
+"""vcctl diff: what `vcctl apply` would change, field by field; for a tree of queues also what is not in the files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from volcano.api.keys import DEFAULT_QUEUE, ROOT_QUEUE
+from volcano.api.resources import QUEUES
+from volcano.cli.apply import current, meant, placed
+from volcano.cli.connection import on_cluster
+from volcano.cli.errors import describe_api_error
+from volcano.cli.flags import file_flag, namespace_flag
+from volcano.cli.manifests import read
+from volcano.cli.objects import listed
+from volcano.cli.program import FAILED
+from volcano.cli.queue_tree import parent_of
+from volcano.cli.text import on_terminal
+
+if TYPE_CHECKING:
+    from volcano.kube.client import Client
+
+Document = dict[str, Any]
+
+DIFFERENT = 1
+OURS_TO_KEEP = frozenset({ROOT_QUEUE, DEFAULT_QUEUE})
+"""Queues that are there without any manifest."""
+COLORS = {"+": "green", "-": "red", "~": "yellow"}
+
+
+@click.command()
+@file_flag(required=True, help="Manifests; folders and - for standard input, too. May be repeated.")
+@namespace_flag()
+@on_cluster
+async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
+    """Show what `vcctl apply` of the manifests would change, without changing it.
+
+    `+` would be created, `~` changed (field: old -> new), `-` is a queue of the cluster that the files do not have,
+    told when they have any. Exit status: 0 no difference, 1 differences, 255 when the server refuses an object.
+    """
+    from volcano.kube.errors import ApiError
+
+    objects = placed(read(files), namespace)
+    status = 0
+    for resource, document in objects:
+        place = f"{resource.singular}/{document['metadata']['name']}"
+        try:
+            before = await current(client, resource, document)
+            after = await client.apply(resource.untyped, document, force=True, dry_run=True)
+        except ApiError as error:
+            click.echo(f"{place} would be refused: {describe_api_error(error)}", err=True)
+            status = FAILED
+            continue
+        changes = list(differences(meant(before) if before else {}, meant(after)))
+        if changes:
+            _print("~" if before else "+", place)
+            click.echo("".join(f"    {change}\n" for change in changes), nl=False)
+            status = status or DIFFERENT
+    given = {document["metadata"]["name"] for resource, document in objects if resource.kind == QUEUES.kind}
+    for queue in await listed(client, QUEUES, None) if given else ():
+        if queue["metadata"]["name"] not in given | OURS_TO_KEEP:
+            _print("-", f"queue/{queue['metadata']['name']} (below {parent_of(queue)}) is not in the files")
+            status = status or DIFFERENT
+    return status
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """`field: old -> new` for every field that differs."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in sorted(before.keys() | after.keys()):
+            yield from differences(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
+    elif before is None and isinstance(after, dict) and after:
+        yield from differences({}, after, path)
+    elif before != after:
+        yield f"{path}: {_value(before)} -> {_value(after)}"
+
+
+def _value(value: Any) -> str:
+    return "(none)" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _print(sign: str, text: str) -> None:
+    line = f"{sign} {text}"
+    click.echo(click.style(line, fg=COLORS[sign]) if on_terminal() else line)

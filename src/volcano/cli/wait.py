@@ -1,0 +1,97 @@
+"""vcctl wait: until jobs, queues and other objects are where they should be."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from volcano.api import batch, flow
+from volcano.cli.completing import targets
+from volcano.cli.connection import on_cluster
+from volcano.cli.errors import fail
+from volcano.cli.flags import namespace_flag
+from volcano.cli.kinds import resource_and_name
+from volcano.cli.objects import one
+from volcano.jobs.amounts import AmountError, parse_seconds
+from volcano.jobs.phases import FINISHED
+from volcano.jobs.watching import states
+
+if TYPE_CHECKING:
+    from volcano.api.resources import Resource
+    from volcano.kube.client import Client
+
+Document = dict[str, Any]
+
+ENDED_OTHERWISE = 1
+TIMED_OUT = 124
+"""As timeout(1) ends."""
+
+ENDS = {"Job": FINISHED, "JobFlow": frozenset({"Succeed", "Failed"}), "Pod": frozenset({"Succeeded", "Failed"})}
+"""Phases from which an object of the kind goes nowhere by itself."""
+WELL = {"Job": batch.COMPLETED, "JobFlow": flow.FLOW_PHASES[0], "Pod": "Succeeded"}
+
+
+@click.command()
+@click.argument("targets", metavar="JOB|KIND/NAME...", nargs=-1, required=True, shell_complete=targets)
+@namespace_flag()
+@click.option("--for", "goal", default="finished", show_default=True, help="finished, deleted, or a phase (state).")
+@click.option(
+    "-t", "--timeout", "limit", default="", metavar="SPAN", help="Give up after 30s, 10m, 2h …; never by default."
+)
+@on_cluster
+async def wait(client: Client, targets: tuple[str, ...], namespace: str, goal: str, limit: str) -> int:
+    """Wait until all the jobs (or other objects) are where they should be.
+
+    Exit status: 0 they are; 1 one of them ended otherwise, so that it never will be; 124 the time is over.
+
+    \b
+    vcctl wait job/train --for Completed --timeout 1h
+    """
+    try:
+        seconds = parse_seconds(limit) if limit else None
+    except AmountError as error:
+        raise fail(f"--timeout: {error}") from error
+    try:
+        async with asyncio.timeout(seconds):
+            results = await asyncio.gather(
+                *(_wait(client, *resource_and_name(each), namespace, goal) for each in targets)
+            )
+    except TimeoutError:
+        click.echo(f"not {goal} within {limit}: {', '.join(targets)}", err=True)
+        return TIMED_OUT
+    return 0 if all(results) else ENDED_OTHERWISE
+
+
+async def _wait(client: Client, resource: Resource[Any], name: str, namespace: str, goal: str) -> bool:
+    space = namespace if resource.namespaced else None
+    ends = ENDS.get(resource.kind, frozenset())
+    if goal == "finished" and not ends:
+        raise fail(f"a {resource.singular} does not finish: say --for deleted or a phase")
+    if goal != "deleted":
+        await one(client, resource, name, space)
+    phase = ""
+    async with aclosing(states(client, resource, name, space)) as found:
+        async for document in found:
+            phase = phase_of(document)
+            if goal == "finished" and phase in ends:
+                return _tell(resource, name, phase, reached=phase == WELL[resource.kind])
+            if phase.lower() == goal.lower():
+                return _tell(resource, name, phase, reached=True)
+            if phase in ends and goal != "deleted":
+                return _tell(resource, name, phase, reached=False)
+    return _tell(resource, name, "deleted", reached=goal == "deleted")
+
+
+def phase_of(document: Document) -> str:
+    """The phase of a job, flow, podgroup or pod, the state of a queue."""
+    status = document.get("status") or {}
+    state = status.get("state")
+    return str((state.get("phase") if isinstance(state, dict) else state) or status.get("phase") or "")
+
+
+def _tell(resource: Resource[Any], name: str, phase: str, *, reached: bool) -> bool:
+    click.echo(f"{resource.singular}/{name} {phase}", err=not reached)
+    return reached
