@@ -87,8 +87,9 @@ class Typed(Generic[T]):
         self.value: T = msgspec.convert(self._original, kind)
         self._before = msgspec.to_builtins(self.value)
 
-    def document(self) -> JsonObject:
-        merged: JsonObject = _merged(self._original, self._before, msgspec.to_builtins(self.value))
+    def document(self, upon: JsonObject | None = None) -> JsonObject:
+        """The document with the changes; or another state of it, `upon` which they are made."""
+        merged: JsonObject = _merged(upon or self._original, self._before, msgspec.to_builtins(self.value))
         return merged
 
     def __repr__(self) -> str:
@@ -107,7 +108,8 @@ def _merged(original: Any, before: Any, after: Any) -> Any:
             if key in original or value != before.get(key)
         }
         return {**copy.deepcopy(kept), **changed}
-    if isinstance(original, list) and isinstance(before, list) and isinstance(after, list):
+    lists = isinstance(original, list) and isinstance(before, list) and isinstance(after, list)
+    if lists and len(original) == len(before):
         known = dict(zip(_identities(before), zip(original, before, strict=True), strict=True))
         unknown = (None, None)
         merged = []

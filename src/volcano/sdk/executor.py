@@ -57,7 +57,7 @@ class Executor(concurrent.futures.Executor):
         if workers < 1:
             raise ValueError(f"workers={workers}: give at least 1")
         place = client.connection().place
-        address = host or ("127.0.0.1" if place.local else _own_address())
+        host = host or ("127.0.0.1" if place.local else _own_address())
         self._elsewhere = not place.local
         self._key = secrets.token_bytes(32)
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
@@ -65,10 +65,10 @@ class Executor(concurrent.futures.Executor):
         self._shipped: dict[Callable[..., Any], bytes] = {}
         self._broken: BaseException | None = None
         self._finishing: threading.Thread | None = None
-        self._listener = Listener((address if place.local else "0.0.0.0", 0), backlog=BACKLOG)
-        port = self._listener.address[1]
+        self._listener = Listener((host if place.local else "0.0.0.0", 0), backlog=BACKLOG)
+        self.address = (host, int(self._listener.address[1]))
         try:
-            self.job = client.create(plan_workers(workers, (address, int(port)), self._key, options, place))
+            self.job = client.create(plan_workers(workers, self.address, self._key, options, place))
         except BaseException:
             self._listener.close()
             raise
@@ -124,7 +124,7 @@ class Executor(concurrent.futures.Executor):
             except (AuthenticationError, OSError, EOFError):
                 return  # whoever called is none of ours
             while (task := self._tasks.get()) is not None:
-                if not task.losses and not task.future.set_running_or_notify_cancel():
+                if task.future.done() or not (task.losses or task.future.set_running_or_notify_cancel()):
                     continue
                 try:
                     connection.send_bytes(task.order)
@@ -156,9 +156,8 @@ class Executor(concurrent.futures.Executor):
             return
         self._broken = error
         for future in list(self._pending):
-            if not future.cancel():
-                with suppress(InvalidStateError):
-                    future.set_exception(error)
+            with suppress(InvalidStateError):
+                future.set_exception(error)
 
     def _finish(self) -> None:
         concurrent.futures.wait(list(self._pending))

@@ -47,15 +47,16 @@ class Flow:
     name: str
     steps: list[Step] = field(default_factory=list)
 
-    def add(self, work: Any, *args: Any, after: Sequence[Step] = (), **options: Unpack[Options]) -> Step:
+    def add(self, work: Any, *args: Any, **options: Unpack[Options]) -> Step:
         """A step that starts when those in `after` have completed. Its name is that of the work if none is given."""
+        after = options.pop("after", ())
         given = options.pop("name", "") or getattr(work, "__name__", "") or f"step-{len(self.steps) + 1}"
         name = given.lower().replace("_", "-")
         if any(step.name == name for step in self.steps):
             raise ValueError(f"flow {self.name} has a step {name} already: give this one another name=")
-        if strangers := [step.name for step in after if step not in self.steps]:
-            raise ValueError(f"after={strangers}: not steps of flow {self.name}")
-        step = Step(name, work, args, tuple(after), options)
+        if strangers := [str(step) for step in after if step not in self.steps]:
+            raise ValueError(f"after={', '.join(strangers)}: name steps of flow {self.name}, as add() returns them")
+        step = Step(name, work, args, [step for step in after if isinstance(step, Step)], options)
         self.steps.append(step)
         return step
 

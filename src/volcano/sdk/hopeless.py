@@ -23,6 +23,7 @@ Document = dict[str, Any]
 Amounts = Mapping[str, Quantity]
 
 NOTHING = quantity.parse("0")
+UNLIMITED = 10**9
 
 
 async def verdict(api: Client, job: Document) -> Unschedulable | None:
@@ -35,7 +36,7 @@ async def verdict(api: Client, job: Document) -> Unschedulable | None:
         queue = await api.get(QUEUES.untyped, job["spec"].get("queue") or keys.DEFAULT_QUEUE)
     except ApiError:
         return None
-    return too_large_for_nodes(job, nodes) or too_large_for_queue(job, queue)
+    return too_large_for_nodes(job, nodes) or too_large_for_cluster(job, nodes) or too_large_for_queue(job, queue)
 
 
 def held(job: Document) -> Document | None:
@@ -71,15 +72,33 @@ def too_large_for_nodes(job: Document, nodes: Sequence[Document]) -> Unschedulab
     return None
 
 
+def too_large_for_cluster(job: Document, nodes: Sequence[Document]) -> Unschedulable | None:
+    """A minimum of members that do not find room together, even when all nodes are empty."""
+    gang = _gang(job)
+    if gang is None or not nodes:
+        return None
+    minimum, needs = gang
+    room = sum(_room(needs, _amounts((node.get("status") or {}).get("allocatable"))) for node in nodes)
+    if room >= minimum:
+        return None
+    name = job["metadata"]["name"]
+    return Unschedulable(
+        f"{name} can never start: {minimum} members of {_listed(needs)} must start together, and the cluster has room "
+        f"for {room} when it is empty: ask for less, lower min_nodes, or add nodes",
+        job=name,
+        reason={"stage": "gang", "code": "LargerThanCluster", "need": minimum, "have": room},
+    )
+
+
 def too_large_for_queue(job: Document, queue: Document) -> Unschedulable | None:
     """A minimum of members that asks for more than the queue may ever use."""
+    gang = _gang(job)
+    if gang is None:
+        return None
+    minimum, needs = gang
     name, queue_name = job["metadata"]["name"], queue["metadata"]["name"]
     limits = _amounts((queue.get("spec") or {}).get("capability"))
-    tasks = [task for task in job["spec"]["tasks"] if task.get("replicas")]
-    if len(tasks) != 1:
-        return None  # which members make up the minimum is for the scheduler to say
-    minimum = max(1, job["spec"].get("minAvailable") or 0)
-    for resource, each in _requests(tasks[0]).items():
+    for resource, each in needs.items():
         need = each * minimum
         if resource in limits and need > limits[resource]:
             return Unschedulable(
@@ -88,10 +107,25 @@ def too_large_for_queue(job: Document, queue: Document) -> Unschedulable | None:
                 job=name,
                 reason={
                     **_reason("queue", "LargerThanQueue", resource, need, limits[resource]),
-                    "blocker": f"queue {queue_name}",
+                    "blocker": queue_name,
                 },
             )
     return None
+
+
+def _gang(job: Document) -> tuple[int, Amounts] | None:
+    """How many equal members must start together, and what each asks for.
+
+    None for a job of several tasks: which members make up its minimum is for the scheduler to say.
+    """
+    tasks = [task for task in job["spec"]["tasks"] if task.get("replicas")]
+    return (max(1, job["spec"].get("minAvailable") or 0), _requests(tasks[0])) if len(tasks) == 1 else None
+
+
+def _room(needs: Amounts, size: Amounts) -> int:
+    """How many members an empty node holds."""
+    counts = [quantity.milli(size.get(name, NOTHING)) // quantity.milli(need) for name, need in needs.items() if need]
+    return min(counts, default=UNLIMITED)
 
 
 def _requests(task: Document) -> Amounts:

@@ -12,7 +12,7 @@ from volcano.api.resources import EVENTS, JOBS, PODS
 from volcano.jobs import logs as job_logs
 from volcano.jobs.control import send_command
 from volcano.jobs.watching import states
-from volcano.kube.errors import ApiError, NotFound
+from volcano.kube.errors import ApiError, Conflict, NotFound
 from volcano.sdk import hopeless, inside, results
 from volcano.sdk.documents import Typed
 from volcano.sdk.errors import Cancelled, JobError, ResultLost, WaitTimeout
@@ -27,8 +27,8 @@ Until = Literal["finished", "running"]
 
 HOPELESS_AFTER_SECONDS = 1.0
 """For so long a job may wait before it is asked whether it ever will start."""
-NEVER_THERE_SECONDS = 30.0
-"""For so long a step of a flow may not exist yet, once nothing happens."""
+WRITES = 5
+"""So often a change is made anew upon what others have written."""
 AT_ONCE = 16
 """Logs that are read at the same time."""
 
@@ -114,7 +114,8 @@ class AsyncJob:
             async with asyncio.timeout(timeout):
                 return await self._wait(until, patient=patient)
         except TimeoutError:
-            raise WaitTimeout(f"{self.name} has not {_reached(until)} within {timeout:g} s") from None
+            reached = "finished" if until == "finished" else "started"
+            raise WaitTimeout(f"{self.name} has not {reached} within {timeout:g} s: {await self._now()}") from None
 
     async def _wait(self, until: Until, *, patient: bool) -> Status:
         warden = None if patient else asyncio.create_task(self._until_hopeless())
@@ -155,6 +156,12 @@ class AsyncJob:
                 elif (error := await hopeless.verdict(self._api, document)) is not None:
                     return error
 
+    async def _now(self) -> str:
+        """What it does, and what its newest warning says."""
+        status = await self.status()
+        warnings = [] if status.running else [one for one in await self.events() if one.get("type") == "Warning"]
+        return f"{status}, {warnings[-1].get('message', '')}" if warnings else str(status)
+
     async def result(self, timeout: float | None = None) -> Any:  # noqa: ASYNC109
         """What the function returned, or the output of a command: a list in the order of members for gangs and arrays.
 
@@ -174,7 +181,7 @@ class AsyncJob:
         return values if returns == VALUES else values[0]
 
     def _value(self, member: str, log: bytes) -> Any:
-        packed = inside.unframed(log.splitlines())
+        packed = inside.unframed(log.split(b"\n"))
         if packed is None:
             raise ResultLost(f"{member} ended without a result in its log", job=self.name, log=results.tail(log))
         return results.value(packed)
@@ -187,7 +194,7 @@ class AsyncJob:
         if worst is not None:
             with suppress(ResultLost):
                 (log,) = await self._read([worst["metadata"]["name"]])
-        if returns and (packed := inside.unframed(log.splitlines())) is not None:
+        if returns and (packed := inside.unframed(log.split(b"\n"))) is not None:
             try:
                 results.value(packed)
             except Exception as error:  # noqa: BLE001 - the function's own, for the caller to see
@@ -251,7 +258,15 @@ class AsyncJob:
     async def _editing(self, document: Document) -> AsyncIterator[batch.Job]:
         typed = Typed(batch.Job, document)
         yield typed.value
-        await self._api.update(JOBS.untyped, typed.document())
+        for _ in range(WRITES):
+            try:
+                await self._api.update(JOBS.untyped, typed.document(upon=document))
+            except Conflict as error:
+                conflict = error  # a controller has written meanwhile
+                document = await self.document()
+            else:
+                return
+        raise conflict
 
     async def _order(self, action: str) -> None:
         await send_command(self._api, JOBS, await self.document(), action, self.namespace)
@@ -265,7 +280,3 @@ def _returns(document: Document) -> str:
         if found in (VALUE, VALUES):
             return str(found)
     return ""
-
-
-def _reached(until: Until) -> str:
-    return "finished" if until == "finished" else "started"

@@ -342,8 +342,8 @@ def _seconds(span: float | str | datetime.timedelta) -> int:
 
 def _after(jobs: str | Sequence[Any]) -> str:
     """What the annotation of dependencies says."""
-    if not jobs or isinstance(jobs, str):
-        return jobs or ""
+    if isinstance(jobs, str) or not jobs:
+        return jobs if isinstance(jobs, str) else ""
     return ":".join(["afterok", *(job if isinstance(job, str) else job.name for job in jobs)])
 
 

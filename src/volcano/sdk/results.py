@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 from volcano.sdk import inside
@@ -11,6 +12,7 @@ from volcano.sdk.errors import NotPicklable, RemoteTraceback, ResultTooLarge
 __all__ = ["output", "value", "without_frames"]
 
 TAIL_LINES = 20
+_FRAME = re.compile(f"{re.escape(inside.MARK.decode())}[^\n]*\n?")
 
 
 def value(packed: bytes) -> Any:
@@ -34,16 +36,13 @@ def value(packed: bytes) -> Any:
 
 def output(log: bytes) -> str:
     """What a member wrote, without frames."""
-    lines = (without_frames(line) for line in log.decode(errors="replace").splitlines(keepends=True))
-    return "".join(line for line in lines if line)
+    return without_frames(log.decode(errors="replace"))
 
 
-def without_frames(line: str) -> str:
-    """A line up to the frame in it; "" where it is nothing else."""
-    before, _, _ = line.partition(inside.MARK.decode())
-    return before
+def without_frames(text: str) -> str:
+    return _FRAME.sub("", text)
 
 
 def tail(log: bytes) -> str:
     """The last lines of what a member wrote."""
-    return "\n".join(output(log).splitlines()[-TAIL_LINES:])
+    return "\n".join(output(log).rstrip("\n").split("\n")[-TAIL_LINES:])

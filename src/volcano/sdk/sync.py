@@ -28,7 +28,7 @@ class Job:
 
     def __init__(self, job: AsyncJob, portal: Portal) -> None:
         self.asynchronous = job
-        self._portal = portal
+        self.portal = portal
 
     @property
     def name(self) -> str:
@@ -52,50 +52,50 @@ class Job:
         return job_html([self.document()])
 
     def document(self) -> JsonObject:
-        return self._portal.run(self.asynchronous.document())
+        return self.portal.run(self.asynchronous.document())
 
     def status(self) -> Status:
-        return self._portal.run(self.asynchronous.status())
+        return self.portal.run(self.asynchronous.status())
 
     def members(self) -> list[JsonObject]:
-        return self._portal.run(self.asynchronous.members())
+        return self.portal.run(self.asynchronous.members())
 
     def events(self) -> list[JsonObject]:
-        return self._portal.run(self.asynchronous.events())
+        return self.portal.run(self.asynchronous.events())
 
     def why_pending(self) -> JsonObject | None:
-        return self._portal.run(self.asynchronous.why_pending())
+        return self.portal.run(self.asynchronous.why_pending())
 
     def logs(self, member: int | None = None, *, follow: bool = False, tail: int | None = None) -> Iterator[Line]:
-        return self._portal.iterate(self.asynchronous.logs(member, follow=follow, tail=tail))
+        return self.portal.iterate(self.asynchronous.logs(member, follow=follow, tail=tail))
 
     def wait(self, timeout: float | None = None, *, until: Until = "finished", patient: bool = False) -> Status:
-        return self._portal.run(self.asynchronous.wait(timeout, until=until, patient=patient))
+        return self.portal.run(self.asynchronous.wait(timeout, until=until, patient=patient))
 
     def result(self, timeout: float | None = None) -> Any:
-        return self._portal.run(self.asynchronous.result(timeout))
+        return self.portal.run(self.asynchronous.result(timeout))
 
     def suspend(self) -> None:
-        self._portal.run(self.asynchronous.suspend())
+        self.portal.run(self.asynchronous.suspend())
 
     def resume(self) -> None:
-        self._portal.run(self.asynchronous.resume())
+        self.portal.run(self.asynchronous.resume())
 
     def cancel(self) -> None:
-        self._portal.run(self.asynchronous.cancel())
+        self.portal.run(self.asynchronous.cancel())
 
     def delete(self) -> None:
-        self._portal.run(self.asynchronous.delete())
+        self.portal.run(self.asynchronous.delete())
 
     def scale(self, nodes: int) -> None:
-        self._portal.run(self.asynchronous.scale(nodes))
+        self.portal.run(self.asynchronous.scale(nodes))
 
     @contextmanager
     def edit(self) -> Iterator[JobObject]:
         editing = self.asynchronous.edit()
-        job = self._portal.run(_entered(editing))
+        job = self.portal.run(_entered(editing))
         yield job  # an exception in the block leaves the job as it was
-        self._portal.run(_left(editing))
+        self.portal.run(_left(editing))
 
 
 class FlowRun:
@@ -103,7 +103,7 @@ class FlowRun:
 
     def __init__(self, run: AsyncFlowRun, portal: Portal) -> None:
         self.asynchronous = run
-        self._portal = portal
+        self.portal = portal
 
     @property
     def name(self) -> str:
@@ -113,16 +113,16 @@ class FlowRun:
         return repr(self.asynchronous)
 
     def __getitem__(self, step: str) -> Job:
-        return Job(self.asynchronous[step], self._portal)
+        return Job(self.asynchronous[step], self.portal)
 
     def phase(self) -> str:
-        return self._portal.run(self.asynchronous.phase())
+        return self.portal.run(self.asynchronous.phase())
 
     def wait(self, timeout: float | None = None) -> None:
-        self._portal.run(self.asynchronous.wait(timeout))
+        self.portal.run(self.asynchronous.wait(timeout))
 
     def delete(self) -> None:
-        self._portal.run(self.asynchronous.delete())
+        self.portal.run(self.asynchronous.delete())
 
 
 class CronJob:
@@ -130,7 +130,7 @@ class CronJob:
 
     def __init__(self, cron_job: AsyncCronJob, portal: Portal) -> None:
         self.asynchronous = cron_job
-        self._portal = portal
+        self.portal = portal
 
     @property
     def name(self) -> str:
@@ -140,16 +140,16 @@ class CronJob:
         return repr(self.asynchronous)
 
     def jobs(self) -> list[Job]:
-        return [Job(job, self._portal) for job in self._portal.run(self.asynchronous.jobs())]
+        return [Job(job, self.portal) for job in self.portal.run(self.asynchronous.jobs())]
 
     def suspend(self) -> None:
-        self._portal.run(self.asynchronous.suspend())
+        self.portal.run(self.asynchronous.suspend())
 
     def resume(self) -> None:
-        self._portal.run(self.asynchronous.resume())
+        self.portal.run(self.asynchronous.resume())
 
     def delete(self) -> None:
-        self._portal.run(self.asynchronous.delete())
+        self.portal.run(self.asynchronous.delete())
 
 
 class Client:
@@ -160,7 +160,7 @@ class Client:
 
     def __init__(self, kubeconfig: str = "", *, context: str = "", namespace: str = "", local: bool = False) -> None:
         self.asynchronous = AsyncClient(kubeconfig, context=context, namespace=namespace, local=local)
-        self._portal = Portal()
+        self.portal = Portal()
 
     def __enter__(self) -> Client:
         return self
@@ -170,23 +170,23 @@ class Client:
 
     def close(self) -> None:
         """Close the connections and end the client's thread. Jobs go on."""
-        self._portal.run(self.asynchronous.close())
-        self._portal.close()
+        self.portal.run(self.asynchronous.close())
+        self.portal.close()
 
     def submit(self, work: Any, *args: Any, **options: Unpack[Options]) -> Job:
-        return self._job(self._portal.run(self.asynchronous.submit(work, *args, **options)))
+        return self._job(self.portal.run(self.asynchronous.submit(work, *args, **options)))
 
     def map(self, function: Callable[..., Any], *items: Iterable[Any], **options: Unpack[Options]) -> Job:
-        return self._job(self._portal.run(self.asynchronous.map(function, *items, **options)))
+        return self._job(self.portal.run(self.asynchronous.map(function, *items, **options)))
 
     def run(self, flow: Flow) -> FlowRun:
-        return FlowRun(self._portal.run(self.asynchronous.run(flow)), self._portal)
+        return FlowRun(self.portal.run(self.asynchronous.run(flow)), self.portal)
 
     def schedule(
         self, schedule: str, work: Any, *args: Any, time_zone: str = "", **options: Unpack[Options]
     ) -> CronJob:
         submitted = self.asynchronous.schedule(schedule, work, *args, time_zone=time_zone, **options)
-        return CronJob(self._portal.run(submitted), self._portal)
+        return CronJob(self.portal.run(submitted), self.portal)
 
     def executor(self, workers: int, *, host: str = "", **options: Unpack[Options]) -> Executor:
         """Workers that stay warm, as `concurrent.futures` has it; see `Executor`."""
@@ -195,28 +195,28 @@ class Client:
         return Executor(self, workers, options, host=host)
 
     def create(self, made: Plan) -> Job:
-        return self._job(self._portal.run(self.asynchronous.create(made)))
+        return self._job(self.portal.run(self.asynchronous.create(made)))
 
     def connection(self) -> Connection:
-        return self._portal.run(self.asynchronous.connection())
+        return self.portal.run(self.asynchronous.connection())
 
     def job(self, name: str, namespace: str = "") -> Job:
-        return self._job(self._portal.run(self.asynchronous.job(name, namespace)))
+        return self._job(self.portal.run(self.asynchronous.job(name, namespace)))
 
     def jobs(self, labels: Labels = "", *, namespace: str = "", queue: str = "", phase: Phase | None = None) -> JobList:
-        found = self._portal.run(self.asynchronous.jobs(labels, namespace=namespace, queue=queue, phase=phase))
+        found = self.portal.run(self.asynchronous.jobs(labels, namespace=namespace, queue=queue, phase=phase))
         return JobList(map(self._job, found))
 
     def cancel(self, labels: Labels, *, namespace: str = "") -> JobList:
-        return JobList(map(self._job, self._portal.run(self.asynchronous.cancel(labels, namespace=namespace))))
+        return JobList(map(self._job, self.portal.run(self.asynchronous.cancel(labels, namespace=namespace))))
 
     def as_completed(self, jobs: Iterable[Job]) -> Iterator[Job]:
         by_core = {job.asynchronous: job for job in jobs}
-        for finished in self._portal.iterate(self.asynchronous.as_completed(by_core)):
+        for finished in self.portal.iterate(self.asynchronous.as_completed(by_core)):
             yield by_core[finished]
 
     def _job(self, job: AsyncJob) -> Job:
-        return Job(job, self._portal)
+        return Job(job, self.portal)
 
 
 class JobList(list[Job]):
