@@ -104,6 +104,7 @@ class Profile:
         "has_pod_terms",
         "id",
         "labels",
+        "like",
         "memory_scored",
         "milli_cpu_scored",
         "pod",
@@ -116,6 +117,8 @@ class Profile:
 
     def __init__(self, number: int, pod: Pod, queue: str, dimensions: Dimensions) -> None:
         self.id = number
+        self.like = number
+        """The id of the first profile from which only the queue tells this one apart."""
         self.pod = pod
         self.queue = queue
         self.labels = pod.metadata.labels
@@ -147,6 +150,8 @@ class Profiles:
     def __init__(self, dimensions: Dimensions) -> None:
         self._dimensions = dimensions
         self._by_signature: dict[bytes, Profile] = {}
+        self._likes: dict[bytes, int] = {}
+        """The first profile of each signature without the queue."""
         self.with_pod_terms: list[Profile] = []
         self._watched: set[str] = set()
         self._encode = msgspec.msgpack.Encoder(order="sorted").encode
@@ -170,6 +175,7 @@ class Profiles:
         if profile is None:
             profile = Profile(len(self._by_signature), pod, queue, self._dimensions)
             self._by_signature[signature] = profile
+            profile.like = self._likes.setdefault(self._encode(self._parts(pod, "")), profile.id)
             if profile.has_pod_terms:
                 self.with_pod_terms.append(profile)
         return profile

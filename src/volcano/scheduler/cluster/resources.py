@@ -157,7 +157,8 @@ def exceeding(request: AnyVector, used: AnyVector, limit: AnyVector) -> list[int
     """The requested dimensions (pods aside) in which `used` goes beyond `limit`; strict, as quota checks are."""
     over = (request > 0) & (used > limit)
     over[PODS] = False
-    return [int(dimension) for dimension in np.flatnonzero(over)]
+    found: list[int] = over.nonzero()[0].tolist()
+    return found
 
 
 def is_empty(vector: AnyVector) -> bool:

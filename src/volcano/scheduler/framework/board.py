@@ -49,6 +49,8 @@ class Board:
         """The same once what is leaving has left."""
         self.local: Scores = np.zeros(size, dtype=np.float64)
         """The sum of the score terms that need no normalisation."""
+        self.open_scores: Scores = np.full(size, -np.inf)
+        """`local` where a replica has idle room that is promised to nobody, else -inf. Known once scores are asked for."""
         self._dimensions = sorted({CPU, MEMORY, *profile.wanted})
         self._normalized: list[_Normalized] | None = None
         self._terms: Sequence[ScoreTerm] | None = None
@@ -93,6 +95,17 @@ class Board:
             total = part if total is None else total + part
         return total
 
+    def first_open(self) -> int | None:
+        """The best position with idle room; None if there is none. Only where nothing is normalised."""
+        position = int(self.open_scores.argmax()) if len(self.open_scores) else 0
+        return position if len(self.open_scores) and self.open_scores[position] > -np.inf else None
+
+    @property
+    def is_plain(self) -> bool:
+        """A row's score depends on nothing but the row."""
+        self._ensure_scored()
+        return not self._normalized
+
     def scores(self, feasible: Mask) -> Scores:
         """Total score per position."""
         normalized = self.normalized(feasible)
@@ -134,14 +147,19 @@ class Board:
         where: Any = slice(None) if positions is None else positions
         self.codes[where] = self._filter(rows)
         if not coupled_only:
-            self.idle_room[where], self.future_room[where] = self._room(rows)
+            self.idle_room[where], self.future_room[where] = self._room(index)
         if self._terms is None:
             return
         if not (coupled_only and all(term.own_rows for term in self._terms)):
             self.local[where] = self._local_score(rows)
+        self._note_open(where)
         for column in self._normalized or ():
             if not (coupled_only and column.term.own_rows):
                 column.raw[where] = column.term.raw(self.profile, rows)
+
+    def _note_open(self, where: Any) -> None:
+        is_open = (self.codes[where] == FITS) & (self.idle_room[where] > 0) & (self.future_room[where] > 0)
+        self.open_scores[where] = np.where(is_open, self.local[where], -np.inf)
 
     def _filter(self, rows: Rows) -> Codes:
         codes = np.zeros(len(rows), dtype=np.int32)
@@ -164,6 +182,7 @@ class Board:
         self._terms = [term for term in terms if term.normalize is None]
         rows = Rows(self.session.nodes, self.rows)
         self.local[:] = self._local_score(rows)
+        self._note_open(slice(None))
         self._normalized = [
             _Normalized(term, np.asarray(term.raw(self.profile, rows)).copy()) for term in terms if term.normalize
         ]
@@ -174,15 +193,15 @@ class Board:
             total += term.raw(self.profile, rows) * term.weight
         return total
 
-    def _room(self, rows: Rows) -> tuple[Column, Column]:
+    def _room(self, rows: Index) -> tuple[Column, Column]:
         """How many replicas fit, now and later. An over-committed node refuses even who asks for no CPU or memory."""
+        nodes = self.session.nodes
         idle_room = np.full(len(rows), PLENTY, dtype=np.int64)
         future_room = idle_room.copy()
-        request = self.profile.request
         for dimension in self._dimensions:
-            idle = rows.idle(dimension)
-            future = idle + rows.releasing(dimension) - rows.pipelined(dimension)
-            amount = int(request[dimension])
+            idle = nodes.idle[:, dimension][rows]
+            future = idle + nodes.releasing[:, dimension][rows] - nodes.pipelined[:, dimension][rows]
+            amount = int(self.profile.request[dimension])
             if amount > 0:
                 np.minimum(idle_room, idle // amount, out=idle_room)
                 np.minimum(future_room, future // amount, out=future_room)

@@ -56,6 +56,10 @@ def choose(board: Board, demand: Demand, among: Mask | None = None) -> Choice | 
     `among` restricts the positions (a topology domain, a shard).
     """
     board.refresh()
+    if demand.wanted == 1 and demand.needs_room and among is None and _is_simple(board):
+        position = board.first_open()
+        if position is not None:
+            return Choice([int(board.rows[position])], pipelined=False)
     fits = board.codes == FITS
     if among is not None:
         fits &= among
@@ -67,6 +71,12 @@ def choose(board: Board, demand: Demand, among: Mask | None = None) -> Choice | 
         if choice is not None:
             return choice
     return None
+
+
+def _is_simple(board: Board) -> bool:
+    """The best score of all decides, and nobody else has a say: one look at one column finds it."""
+    session = board.session
+    return session.takes_best_of_all and board.is_plain
 
 
 def _first_choice(board: Board, feasible: Mask, room: Column, demand: Demand, *, pipelined: bool) -> Choice | None:

@@ -74,8 +74,17 @@ class Plugin:
     watches: ClassVar[tuple[str, ...]] = ()
     """Plural names of resources that the plugin reads from `cluster.objects`; the daemon then watches them."""
 
+    judges_by_queue: ClassVar[bool] = True
+    """What it says of nodes may depend on `profile.queue`. If not, say so: pods of all queues then share one board."""
+
     reorders_queues: bool = False
     """A placement for one queue may change how two others compare."""
+
+    protects: ClassVar[bool] = False
+    """Whom it does not give up to an eviction, no other tier gives up either."""
+
+    keeps_gangs_whole: ClassVar[bool] = False
+    """Where it is asked about victims, a gang loses what it can spare, or all of its members."""
 
     session: Session
     nodes: NodeTable

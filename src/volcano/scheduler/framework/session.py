@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from volcano.scheduler.framework.conf import Conf
 
 Allowance = Callable[[Queue, Task, int], int]
+_ABOUT_NODES: Final = ("filter", "score_terms", "couples_nodes", "affected")
 Clock = Callable[[], float]
 
 
@@ -91,6 +92,7 @@ class Session:
         self._boards: dict[int, Board] = {}
         self._positions: Index = np.empty(0, dtype=np.intp)
         self._allowances: list[Allowance] = []
+        self._judged_by_queue = True
         self._shuffle_nodes()
 
     def use(self, tiers: Sequence[Sequence[tuple[Plugin, frozenset[str]]]]) -> None:
@@ -109,6 +111,8 @@ class Session:
             [[(self.plugins[plugin.name], switches) for plugin, switches in tier] for tier in tiers], self.warn, broken
         )
         self._allowances = [_allowance(callback) for callback in self.hooks.callbacks("allocatable")]
+        judges = {callback.plugin for hook in _ABOUT_NODES for callback in self.hooks.callbacks(hook)}
+        self._judged_by_queue = any(plugin.judges_by_queue for plugin in judges)
 
     def _open(self, plugin: Plugin) -> bool:
         try:
@@ -239,9 +243,10 @@ class Session:
     # Nodes
 
     def board(self, profile: Profile) -> Board:
-        board = self._boards.get(profile.id)
+        key = profile.id if self._judged_by_queue else profile.like
+        board = self._boards.get(key)
         if board is None:
-            board = self._boards[profile.id] = Board(self, profile)
+            board = self._boards[key] = Board(self, profile)
         return board
 
     def positions_of(self, rows: Index) -> Index:
@@ -257,6 +262,12 @@ class Session:
     @property
     def samples_nodes(self) -> bool:
         return nodes_to_find(len(self.rows), self.options) < len(self.rows)
+
+    @cached_property
+    def takes_best_of_all(self) -> bool:
+        """No part of the nodes is preferred or left out, and no plugin chooses by itself."""
+        asked = (*self.hooks.callbacks("best_node"), *self.hooks.callbacks("domain_scores"))
+        return not asked and not self.samples_nodes and self.options.sharding_mode != SHARD_SOFT
 
     def first_feasible(self, feasible: Mask) -> Mask:
         """Only as many feasible nodes as the options ask to find."""

@@ -30,6 +30,7 @@ class Arguments(msgspec.Struct, frozen=True):
 class Binpack(Plugin):
     name = "binpack"
     Arguments = Arguments
+    judges_by_queue = False
 
     def open(self, session: Session) -> None:
         dimensions = session.cluster.dimensions

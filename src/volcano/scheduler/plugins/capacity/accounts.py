@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import ROOT, Queue
-from volcano.scheduler.cluster.resources import CPU, MEMORY, FloatVector, is_empty, shares
+from volcano.scheduler.cluster.resources import CPU, MEMORY, FloatVector, is_empty
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.reservations import claim, minimum
 
@@ -60,7 +60,7 @@ class Account:
         has_deserved = self.has_deserved
         if has_deserved:
             named = self.deserved > 0
-            self.share = float(shares(self.allocated[named], self.deserved[named]).max())
+            self.share = float((self.allocated[named] / self.deserved[named]).max())
         else:
             self.share = 1.0
         self.rank = (self.share, not has_deserved)

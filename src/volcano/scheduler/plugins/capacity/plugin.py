@@ -5,6 +5,7 @@ accounts.py keeps the books, reclaim.py says who must give back.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -111,12 +112,11 @@ class Capacity(Plugin):
         account = self.accounts[queue.name]
         if self._refusal(account) is not None:
             return 0
-        limited = [dimension for dimension in task.profile.wanted if dimension != PODS]
-        request = task.profile.request[limited]
         for one in account.chain:
-            free = (one.real_capability - one.allocated - self.promises.against(one, task))[limited]
-            if limited and (free < request * wanted).any():
-                wanted = int(np.floor(free / request).min())
+            free = (one.real_capability - one.allocated - self.promises.against(one, task)).tolist()
+            for dimension, amount in task.profile.amounts:
+                if dimension != PODS and free[dimension] < amount * wanted:
+                    wanted = math.floor(free[dimension] / amount)
             if wanted <= 0:
                 return 0
         if not self.devices.concerns(task):

@@ -43,6 +43,7 @@ class Arguments(msgspec.Struct, frozen=True):
 class NodeOrder(Plugin):
     name = "nodeorder"
     Arguments = Arguments
+    judges_by_queue = False
     watches = ("namespaces", "services", *OWNERS.values())
 
     def open(self, session: Session) -> None:

@@ -31,6 +31,7 @@ from volcano.scheduler.plugins.predicates.volumes import VolumeRules
 class Predicates(Plugin):
     name = "predicates"
     Arguments = Arguments
+    judges_by_queue = False
     watches = (
         "namespaces",
         "persistentvolumeclaims",

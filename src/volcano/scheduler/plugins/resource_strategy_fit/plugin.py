@@ -36,6 +36,7 @@ BYTES_PER_UNIT: Final = 10**6
 class ResourceStrategyFit(Plugin):
     name = "resource-strategy-fit"
     Arguments = Arguments
+    judges_by_queue = False
 
     def open(self, session: Session) -> None:
         arguments: Arguments = self.arguments
