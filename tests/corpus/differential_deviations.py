@@ -1,12 +1,16 @@
-"""Where a random world is decided otherwise on purpose: rules over worlds and what we decide, each with its reason."""
+"""Where a random world is decided otherwise on purpose: rules over worlds and what we decide, each with its reason.
+
+A correction also names the invariants that our outcome keeps; a deviation is one of several right answers.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from tests.corpus import differential_worlds as worlds
+from tests.corpus import differential_invariants as invariants, differential_worlds as worlds
 from tests.corpus.loader import Record
 
 Outcome = dict[str, Any]
@@ -29,10 +33,22 @@ def _terms(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from (weighted["podAffinityTerm"] for weighted in preferred)
 
 
-def _pods_with_terms_wait_beside_others(record: Record, got: Outcome) -> bool:
-    """Pods with affinity terms are placed in the cycle, and others, which these terms mean, after them."""
+def _newcomers_mean_each_other(record: Record, got: Outcome) -> bool:
+    """Pods with affinity terms are placed in the cycle, and others, which a term of theirs selects."""
     waiting = _waiting(record)
-    return any(next(_terms(run), None) is not None for run in waiting) and len(waiting) > 1
+    return any(
+        _selects(term, one, other) for one in waiting for other in waiting if other is not one for term in _terms(one)
+    )
+
+
+def _selects(term: dict[str, Any], owner: dict[str, Any], run: dict[str, Any]) -> bool:
+    wanted = (term.get("labelSelector") or {}).get("matchLabels") or {}
+    labels = run.get("labels") or {}
+    home, other = (one["podgroup"].partition("/")[0] for one in (owner, run))
+    named = term.get("namespaces") or ([] if "namespaceSelector" in term else [home])
+    return all(labels.get(key) == value for key, value in wanted.items()) and (
+        other in named or "namespaceSelector" in term
+    )
 
 
 def _like_pods_are_spread(record: Record, got: Outcome) -> bool:
@@ -61,17 +77,48 @@ def _tree_with_a_fault(record: Record, got: Outcome) -> bool:
     return bool(parents) and (lost or misplaced)
 
 
-def _spares_victims(record: Record, got: Outcome) -> bool:
-    """Fewer are evicted, and at most as many pods fewer are placed: those had their room from needless evictions."""
+def _leftovers_of_needless_victims(record: Record, got: Outcome) -> bool:
+    """There: victims more than here, and as many pods more, of jobs less important than whoever evicted, in their room.
+
+    Here: the same otherwise, with the same or fewer victims of each job.
+    """
     expect = record["expect"]
-    if any(level not in expect for level in (*PLACEMENTS, "jobEvictions")):
+    if any(level not in expect for level in (*PLACEMENTS, "jobEvictions")) or expect["jobBinds"] != got["jobBinds"]:
         return False
-    spared = sum(expect["jobEvictions"].values()) - len(got["evicted"])
-    return bool(0 < spared >= _placed(expect) - _placed(got))
+    fewer = Counter(expect["jobEvictions"]) - Counter(got["jobEvictions"])
+    more: Counter[str] = Counter(got["jobEvictions"]) - Counter(expect["jobEvictions"])
+    only_there = Counter(expect["jobPipelined"]) - Counter(got["jobPipelined"])
+    only_here: Counter[str] = Counter(got["jobPipelined"]) - Counter(expect["jobPipelined"])
+    if more or only_here or not fewer or only_there.total() > fewer.total():
+        return False
+    priorities = _priorities(record)
+    most = max(priorities[job] for job in got["jobPipelined"])
+    return all(priorities[job] < most for job in only_there)
 
 
-def _placed(outcome: Outcome) -> int:
-    return sum(sum(outcome[level].values()) for level in PLACEMENTS)
+def _priorities(record: Record) -> dict[str, int]:
+    classes = {one["metadata"]["name"]: one["value"] for one in record["objects"].get("priorityclasses") or ()}
+    return {
+        group["name"]: classes.get(group.get("priorityClassName"), 0)
+        for group in record["objects"].get("podgroups") or ()
+    }
+
+
+def _equals_were_preempted(record: Record, got: Outcome) -> bool:
+    """There: pods were placed in a queue whose victims are all as important as they, or more."""
+    expect = record["expect"]
+    evicted = expect.get("jobEvictions") or (record.get("stable") or {}).get("jobEvictions") or {}
+    possible = {*evicted, *((record.get("observed") or {}).get("jobEvictions") or {})}
+    priorities = _priorities(record)
+    queue_of = {group["name"]: group.get("queue") for group in record["objects"].get("podgroups") or ()}
+    only_there = Counter(expect.get("jobPipelined")) - Counter(got["jobPipelined"])
+    for job in only_there:
+        victims = [victim for victim in possible if queue_of[victim] == queue_of[job]]
+        if victims and all(priorities[victim] >= priorities[job] for victim in victims):
+            return True
+        if job in possible:  # its own pod made room for its own pods
+            return True
+    return False
 
 
 def _promise_was_lost(record: Record, got: Outcome) -> bool:
@@ -118,20 +165,68 @@ def _elastic_pods_after_many_ties(record: Record, got: Outcome) -> bool:
     return abs(theirs - ours) == 1 and bool(min(theirs, ours) >= minimum[job])
 
 
-RULES: dict[str, Callable[[Record, Outcome], bool]] = {
-    "a node that refused one replica may take the next, once the domains have evened out": _like_pods_are_spread,
-    "the affinity of pods placed in this cycle counts for those after them, though their nodes had none before": (
-        _pods_with_terms_wait_beside_others
+@dataclass(frozen=True)
+class Correction:
+    """The reference does wrong: why, in which worlds, and what holds in ours."""
+
+    why: str
+    applies: Callable[[Record, Outcome], bool]
+    invariants: tuple[Callable[[invariants.Outcome], Iterator[str]], ...]
+
+
+CORRECTIONS = (
+    Correction(
+        "a node that refused one replica may take the next, once the domains have evened out",
+        _like_pods_are_spread,
+        (invariants.spread_broken,),
     ),
-    "one misplaced job or queue does not stop the queues that are in order": _tree_with_a_fault,
-    "a disruption budget is spent once in a cycle, not anew for every claimant": _budgets_and_evictions,
-    "victims that are not needed are spared, so their room is not left over for others": _spares_victims,
-    "the room that gang eviction makes is promised to its claimant, not lost": _promise_was_lost,
-    "a failed gang eviction leaves the books of queues as they were": _books_do_not_add_up,
+    Correction(
+        "the affinity of pods placed in this cycle counts for those after them, though their nodes had none before",
+        _newcomers_mean_each_other,
+        (invariants.anti_affinity_broken,),
+    ),
+    Correction(
+        "one misplaced job or queue does not stop the queues that are in order",
+        _tree_with_a_fault,
+        (invariants.misplaced_jobs_placed,),
+    ),
+    Correction(
+        "a disruption budget is spent once in a cycle, not anew for every claimant",
+        _budgets_and_evictions,
+        (invariants.budgets_overdrawn,),
+    ),
+    Correction(
+        "room that only a needless eviction makes is not there for others",
+        _leftovers_of_needless_victims,
+        (invariants.gangs_promised_in_part, invariants.important_victims),
+    ),
+    Correction(
+        "where priority is asked, no tier gives up a pod for one that is not more important",
+        _equals_were_preempted,
+        (invariants.important_victims, invariants.gangs_broken),
+    ),
+    Correction(
+        "the room that gang eviction makes is promised to its claimant, not lost",
+        _promise_was_lost,
+        (invariants.evictions_for_nobody, invariants.gangs_promised_in_part),
+    ),
+    Correction(
+        "a failed gang eviction leaves the books of queues as they were",
+        _books_do_not_add_up,
+        (invariants.gangs_promised_in_part,),
+    ),
+)
+
+DEVIATIONS: dict[str, Callable[[Record, Outcome], bool]] = {
     "where an elastic pod may still go depends on how the ties before it fell": _elastic_pods_after_many_ties,
 }
 
 
+def correction(record: Record, got: Outcome) -> Correction | None:
+    """Where the reference is wrong and we are not."""
+    return next((found for found in CORRECTIONS if found.applies(record, got)), None)
+
+
 def reason(record: Record, got: Outcome) -> str:
-    """Why the world's outcome is not ours; empty if it should be."""
-    return next((text for text, applies in RULES.items() if applies(record, got)), "")
+    """Why the world's outcome is not ours though both are right; empty if it should be."""
+    return next((text for text, applies in DEVIATIONS.items() if applies(record, got)), "")

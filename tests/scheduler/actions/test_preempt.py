@@ -108,3 +108,14 @@ def test_within_a_job_the_important_task_goes_first() -> None:
     decisions = world(gang("train", pods=members, min_available=0, phase="Running")).cycle()
 
     assert [eviction.key for eviction in decisions.evictions] == ["default/train-a-0"]
+
+
+def test_a_gang_takes_its_own_pods_room_only_if_it_is_whole_afterwards() -> None:
+    important = [pod(f"new-{i}", group="mixed", cpu=2, priority=100) for i in range(2)]
+    small = [pod("old-0", group="mixed", cpu=1, priority=1, node="n0", phase="Running")]
+    job = gang("mixed", pods=[*small, *important], min_available=2, phase="Running")
+
+    decisions = world(job).cycle()
+
+    assert decisions.evictions == []
+    assert decisions.pipelined == {}

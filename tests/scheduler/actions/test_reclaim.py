@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from volcano.api import keys
 from volcano.testing.builders import Gang, gang, node, queue
 from volcano.testing.world import World
 
@@ -55,3 +56,25 @@ def test_room_on_a_node_with_nobody_to_ask_is_left_to_allocate() -> None:
 
     assert decisions.binds == {"default/new-worker-0": "n0"}
     assert decisions.pipelined == {}
+
+
+def test_a_gang_gives_what_it_can_spare() -> None:
+    decisions = world(running("old", 4, min_available=2), claimant(2), cpu=4).cycle()
+
+    assert [eviction.job for eviction in decisions.evictions] == ["default/old"] * 2
+
+
+def test_a_gang_that_must_be_broken_goes_as_a_whole() -> None:
+    decisions = world(running("old", 4, min_available=4), claimant(1), cpu=4).cycle()
+
+    assert len(decisions.evictions) == 4
+    assert decisions.pipelined == {"default/new-worker-0": "n0"}
+
+
+def test_a_gang_of_which_a_member_must_stay_is_left_alone() -> None:
+    old = running("old", 4, min_available=4)
+    old.pods[3].metadata.annotations[keys.PREEMPTABLE] = "false"
+
+    decisions = world(old, claimant(1), cpu=4).cycle()
+
+    assert decisions.evictions == []

@@ -11,7 +11,7 @@ from functools import cmp_to_key
 
 from volcano.scheduler.cluster.jobs import Job, SubJob
 from volcano.scheduler.cluster.resources import EPSILON, AnyVector, FloatVector
-from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.cluster.tasks import PREEMPTABLE_STATUSES, Task
 
 _NO_LOSS = float("inf")
 
@@ -20,11 +20,16 @@ Compare = Callable[[Job, Job], int]
 
 @dataclass(slots=True)
 class Bundle:
-    """Tasks of one job in one domain. `is_whole`: taking them breaks the job."""
+    """Tasks of one job in one domain. `is_whole`: taking them breaks the job, and what it has elsewhere goes, too."""
 
     job: Job
     tasks: list[Task] = field(default_factory=list)
     is_whole: bool = False
+    elsewhere: list[Task] = field(default_factory=list)
+
+    @property
+    def victims(self) -> list[Task]:
+        return self.tasks + self.elsewhere
 
     def gain(self, needed: FloatVector) -> float:
         """What it brings to the claim, in proportion to what its job loses."""
@@ -35,8 +40,9 @@ class Bundle:
         return brought / lost if lost > EPSILON else _NO_LOSS
 
 
-def bundles_of(job: Job, tasks: Iterable[Task]) -> list[Bundle]:
+def bundles_of(job: Job, tasks: Sequence[Task]) -> list[Bundle]:
     """The tasks of one job, split into those that can go safely and the rest."""
+    here = {task.uid for task in tasks}
     ordered = sorted(tasks, key=lambda task: (task.priority, task.uid))
     if job.tally.ready < job.min_available:
         return [Bundle(job, ordered)]  # it is broken already: nothing is lost by taking more
@@ -44,6 +50,9 @@ def bundles_of(job: Job, tasks: Iterable[Task]) -> list[Bundle]:
     safe, rest = Bundle(job), Bundle(job, is_whole=True)
     for task in ordered:
         (safe if spare.take(task) else rest).tasks.append(task)
+    rest.elsewhere = [
+        task for task in job.tasks.values() if task.status in PREEMPTABLE_STATUSES and task.uid not in here
+    ]
     return [bundle for bundle in (safe, rest) if bundle.tasks]
 
 
@@ -94,13 +103,14 @@ class _Spare:
 def approved(bundles: Sequence[Bundle], victims: Sequence[Task], *, allow_whole: bool) -> list[Bundle]:
     """What the plugins give up: safe bundles as far as they agree, whole ones only if they agree entirely."""
     given_up = {task.uid for task in victims}
+    refused = {bundle.job.key for bundle in bundles if any(task.uid not in given_up for task in bundle.victims)}
     kept = []
     for bundle in bundles:
-        tasks = [task for task in bundle.tasks if task.uid in given_up]
-        if bundle.is_whole and (not allow_whole or len(tasks) < len(bundle.tasks)):
-            continue
-        if tasks:
-            kept.append(Bundle(bundle.job, tasks, bundle.is_whole))
+        if bundle.is_whole:
+            if allow_whole and bundle.job.key not in refused:
+                kept.append(bundle)
+        elif tasks := [task for task in bundle.tasks if task.uid in given_up]:
+            kept.append(Bundle(bundle.job, tasks))
     return kept
 
 

@@ -5,7 +5,7 @@ A plan is accepted only if the claimant is placed, and names no victim that it c
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,7 +14,7 @@ from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.nodes import Mask
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.resources import fits
-from volcano.scheduler.cluster.tasks import Status, Task
+from volcano.scheduler.cluster.tasks import PREEMPTABLE_STATUSES, Status, Task
 from volcano.scheduler.framework.board import Board
 from volcano.scheduler.framework.heap import Heap
 from volcano.scheduler.framework.reasons import FITS
@@ -87,7 +87,24 @@ class Search:
         candidates = [task for task in self.session.nodes.tasks[row].values() if is_candidate(task)]
         if not candidates:
             return []
-        return in_victim_order(self.session, self.claimant, self.session.hooks.victims(hook, self.claimant, candidates))
+        victims = in_victim_order(
+            self.session, self.claimant, self.session.hooks.victims(hook, self.claimant, candidates)
+        )
+        return self._without_indispensable(hook, victims) if keeps_gangs_whole(self.session, hook) else victims
+
+    def _without_indispensable(self, hook: str, victims: Sequence[Task]) -> list[Task]:
+        """Without those whose gang would be broken, and cannot be given up as a whole either."""
+        lost: Counter[str] = Counter()
+        kept = []
+        for task in victims:
+            job = task.job
+            assert job is not None, f"{task.key} is a victim and belongs to no job"
+            spare = job.tally.ready - job.min_available - lost[job.key]
+            is_safe = spare > 0 or job is self.claimant.job or job.tally.ready < job.min_available
+            if is_safe or _can_fall(self.session, hook, self.claimant, job):
+                kept.append(task)
+                lost[job.key] += 1
+        return kept
 
     def suffices(self, row: int, victims: Sequence[Task]) -> bool:
         """Whether the node has room enough if all of them leave."""
@@ -146,6 +163,37 @@ class Search:
     def claim(self, row: int, victims: Sequence[Task]) -> bool:
         """Promise the room to the claimant."""
         return self.statement.pipeline([self.claimant], [row], evicted=bool(victims)) is None
+
+
+def keeps_gangs_whole(session: Session, hook: str) -> bool:
+    return any(callback.plugin.keeps_gangs_whole for callback in session.hooks.callbacks(hook))
+
+
+def commit(session: Session, statement: Statement, hook: str, cause: str) -> None:
+    """Carry the evictions out, and evict what is left of a gang that they break: it is of no use any more.
+
+    Where somebody in it has come to be protected, nothing is carried out.
+    """
+    if keeps_gangs_whole(session, hook):
+        lost = Counter(task.job for task in statement.victims if task.job is not None)
+        for job, number in lost.items():
+            if 0 < job.tally.ready < job.min_available <= job.tally.ready + number:
+                if not _can_fall(session, hook, statement.claimants[0], job):
+                    statement.discard()
+                    return
+                statement.evict(_holding(job), cause)
+    statement.commit()
+
+
+def _can_fall(session: Session, hook: str, claimant: Task, job: Job) -> bool:
+    """Nobody protects any of its members."""
+    members = _holding(job)
+    given_up = session.hooks.unprotected(hook, claimant, members)
+    return len(given_up) == len(members) and all(task.preemptable for task in members)
+
+
+def _holding(job: Job) -> list[Task]:
+    return [task for task in job.tasks.values() if task.status in PREEMPTABLE_STATUSES]
 
 
 def is_evictable(task: Task, claimant: Task) -> bool:

@@ -111,7 +111,7 @@ class GangEviction(Action):
         room = (nodes.idle[rows] + nodes.releasing[rows]).sum(axis=0, dtype=np.float64)
         victims: list[Task] = []
         for bundle in bundles:
-            victims += bundle.tasks
+            victims += bundle.victims
             room += np.sum([task.profile.request for task in bundle.tasks], axis=0)
             if fits(needed, room) and Trial(session, statement, queue, sheet, self.name).run(victims, domain):
                 return True
@@ -129,7 +129,12 @@ class GangEviction(Action):
             return self.compare_victims(session, claimant, left, right)
 
         bundles = ranked(found, compare, needed)
-        candidates = [task for bundle in bundles for task in bundle.tasks]
+        candidates = [
+            task
+            for bundle in bundles
+            for task in bundle.victims
+            if bundle.job.key in session.jobs and self.may_take(claimant, task)
+        ]
         if not candidates:
             return []
         context = EvictionContext(self.name, claimant, domain)

@@ -15,6 +15,7 @@ from volcano.scheduler.actions.eviction import (
     Search,
     candidate_nodes,
     claim_in_turn,
+    commit,
     is_evictable,
     may_evict,
     open_tasks,
@@ -68,18 +69,18 @@ class Preempt(Action):
         statement = session.statement()
         claim_in_turn(session, job, lambda task: self._claim(session, statement, task, queue, other_jobs=True))
         if session.job_pipelined(job):
-            statement.commit()
+            commit(session, statement, "preemptable", self.name)
         else:
             statement.discard()
 
     def _within_job(self, session: Session, queue: Queue, job: Job) -> None:
+        """One task after the other, until one finds no place; nothing counts before the job is whole."""
         tasks = open_tasks(session, list(job.pending.values()))
-        while tasks:
-            statement = session.statement()
-            if not self._claim(session, statement, tasks.pop(), queue, other_jobs=False):
-                statement.discard()
-                return
-            statement.commit()
+        statement = session.statement()
+        while tasks and self._claim(session, statement, tasks.pop(), queue, other_jobs=False):
+            if session.job_pipelined(job):
+                statement.commit()
+        statement.discard()
 
     def _claim(self, session: Session, statement: Statement, claimant: Task, queue: Queue, *, other_jobs: bool) -> bool:
         """Find a node for the claimant, evicting as few others as it takes."""

@@ -13,6 +13,7 @@ from volcano.scheduler.actions.eviction import (
     Search,
     candidate_nodes,
     claim_in_turn,
+    commit,
     may_evict,
     starving_jobs,
 )
@@ -48,7 +49,7 @@ class Reclaim(Action):
         statement = session.statement()
         claim_in_turn(session, job, lambda task: self._claim(session, statement, task, queue))
         if session.job_pipelined(job):
-            statement.commit()
+            commit(session, statement, "reclaimable", self.name)
         else:
             statement.discard()
 

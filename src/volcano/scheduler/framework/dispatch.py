@@ -146,8 +146,18 @@ class Dispatcher:
                     break
                 victims = chosen
             if victims:
-                return victims
+                return self.unprotected(hook, claimant, victims)
         return []
+
+    def unprotected(self, hook: str, claimant: Any, victims: list[Task]) -> list[Task]:
+        """Without those whom a plugin of any tier protects."""
+        for callback in self._flat[hook]:
+            if callback.plugin.protects:
+                answer = callback(claimant, victims)
+                if answer is NO_ANSWER:
+                    return []
+                victims = victims if answer is None else _intersection(victims, answer)
+        return victims
 
     def union(self, hook: str, tasks: Sequence[Task]) -> list[Task]:
         for tier in self._tiers[hook]:

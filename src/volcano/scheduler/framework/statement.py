@@ -57,6 +57,14 @@ class Statement:
     def evicts(self) -> bool:
         return any(operation.kind is Kind.EVICT for operation in self.operations)
 
+    @property
+    def victims(self) -> list[Task]:
+        return [task for operation in self.operations if operation.kind is Kind.EVICT for task in operation.tasks]
+
+    @property
+    def claimants(self) -> list[Task]:
+        return [task for operation in self.operations if operation.kind is Kind.PIPELINE for task in operation.tasks]
+
     def allocate(self, tasks: Sequence[Task], rows: Sequence[int]) -> Reason | None:
         """Give idle room to identical pending tasks. A reason means that nothing happened."""
         return self._place(Operation(Kind.ALLOCATE, tuple(tasks), tuple(rows)))

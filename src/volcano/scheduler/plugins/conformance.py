@@ -10,6 +10,7 @@ from volcano.scheduler.framework.plugin import EvictionContext, Plugin
 
 class Conformance(Plugin):
     name = "conformance"
+    protects = True
 
     def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> Sequence[Task]:
         return _dispensable(candidates)

@@ -22,6 +22,7 @@ READY_TEXT = "tasks in gang are ready to be scheduled"
 
 class Gang(Plugin):
     name = "gang"
+    keeps_gangs_whole = True
 
     def job_valid(self, job: Job) -> Reason | None:
         for role, (need, have) in job.roles_short_of("valid").items():

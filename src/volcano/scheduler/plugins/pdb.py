@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class DisruptionBudgets(Plugin):
     name = "pdb"
     watches = ("poddisruptionbudgets",)
+    protects = True
 
     def open(self, session: Session) -> None:
         self._budgets: defaultdict[str, list[PodDisruptionBudget]] = defaultdict(list)

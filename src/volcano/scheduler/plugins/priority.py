@@ -11,6 +11,7 @@ from volcano.scheduler.framework.plugin import EvictionContext, Plugin, SortKey
 
 class Priority(Plugin):
     name = "priority"
+    protects = True
 
     def job_order(self, job: Job) -> SortKey:
         return -job.priority

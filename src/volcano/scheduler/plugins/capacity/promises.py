@@ -55,4 +55,4 @@ class Promises:
             for one in account.chain if account is not None else ():
                 room = self._room.get(one.queue.name)
                 request = task.profile.request * float(sign)
-                self._room[one.queue.name] = request if room is None else np.maximum(room + request, 0)
+                self._room[one.queue.name] = np.maximum(request if room is None else room + request, 0.0)
