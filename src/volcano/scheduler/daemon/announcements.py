@@ -25,17 +25,21 @@ SUM_UP_SECONDS: Final = 2.0
 
 
 class Announcer:
-    """One event per pod for the first `BURST`, and for one more per `REFILL_SECONDS`; the others are counted."""
+    """One event for each of the first `BURST` pods and for one more per `REFILL_SECONDS`; the others are counted.
+
+    Sums are told in the same measure, the largest first.
+    """
 
     def __init__(self, recorder: EventRecorder, feed: Feed) -> None:
         self._recorder = recorder
         self._feed = feed
-        self._allowance = Bucket(BURST, time.monotonic())
+        self._pods = Bucket(BURST, time.monotonic())
+        self._sums = Bucket(BURST, time.monotonic())
         self._others: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None
 
     def bound(self, bind: Bind) -> None:
-        if self._allowance.take(time.monotonic(), BURST, REFILL_SECONDS):
+        if may_speak(self._pods):
             about = ObjectReference(
                 kind="Pod", api_version="v1", namespace=bind.namespace, name=bind.name, uid=bind.uid
             )
@@ -52,9 +56,13 @@ class Announcer:
             self._timer.cancel()
             self._timer = None
         groups = self._feed.store(PODGROUPS.plural)
-        for job, count in self._others.items():
+        for job, count in self._others.most_common():
             group = groups.get(job)
-            if group is not None:
+            if group is not None and may_speak(self._sums):
                 message = f"Successfully assigned {count} pods of the group"
                 self._recorder.record(PODGROUPS, group, NORMAL, REASON, message)
         self._others.clear()
+
+
+def may_speak(allowance: Bucket) -> bool:
+    return allowance.take(time.monotonic(), BURST, REFILL_SECONDS)

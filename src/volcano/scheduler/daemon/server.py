@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DEBOUNCE_SECONDS: Final = 0.010
+REST: Final = 2.0
+"""A cycle is followed by a pause so many times as long: what comes meanwhile is decided together, and binds get on."""
 FAREWELL_SECONDS: Final = 5.0
 DUMP_PAUSE_SECONDS: Final = 5.0
 """Whoever asks again within this time gets the same file."""
@@ -83,6 +85,7 @@ class Scheduler:
         self._next_seed = self._rng.getrandbits(63)
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._cycled = False
+        self._cycle_seconds = 0.0
         self._last_dump: tuple[float, Path | None] = (0.0, None)
         self._warned: set[str] = set()
 
@@ -165,7 +168,8 @@ class Scheduler:
         for warning in set(decisions.warnings) - self._warned:
             self._warned.add(warning)
             log.warning("%s", warning)
-        self.metrics.cycled(decisions, time.monotonic() - began)
+        self._cycle_seconds = time.monotonic() - began
+        self.metrics.cycled(decisions, self._cycle_seconds)
 
     def _decide(self, loop: asyncio.AbstractEventLoop) -> Decisions:
         """On the engine's thread. Binds of a complete gang leave while the next one is being placed."""
@@ -187,7 +191,7 @@ class Scheduler:
         with suppress(TimeoutError):
             async with asyncio.timeout(self.flags.schedule_period if self._cycled else 0.1):
                 await self.feed.changed.wait()
-                await asyncio.sleep(DEBOUNCE_SECONDS)
+                await asyncio.sleep(max(DEBOUNCE_SECONDS, REST * self._cycle_seconds))
         self.feed.changed.clear()
 
     # Parts
