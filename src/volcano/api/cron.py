@@ -38,6 +38,9 @@ _DAY: Final = datetime.timedelta(days=1)
 _PART: Final = re.compile(r"(?P<first>[^-/]+)(-(?P<last>[^-/]+))?(/(?P<step>[0-9]+))?")
 
 
+LONGEST = 256
+
+
 class ScheduleError(ValueError):
     """The text is no schedule."""
 
@@ -153,6 +156,8 @@ Schedule: TypeAlias = Fields | Every
 
 def parse(text: str, zone: datetime.tzinfo = datetime.UTC) -> Schedule:
     """The schedule that `text` says, in `zone` unless it names one itself (TZ=Europe/Paris 0 2 * * *)."""
+    if len(text) > LONGEST:
+        raise ScheduleError(f"{text[:20]!r}… is longer than {LONGEST} characters")
     if text.startswith(ZONE_PREFIXES):
         prefix, _, text = text.partition(" ")
         name = prefix.partition("=")[2]

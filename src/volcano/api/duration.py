@@ -17,6 +17,8 @@ _NANOSECONDS: Final = {
     "h": 3600 * 10**9,
 }
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_MOST: Final = 2**63 - 1
+_LONGEST: Final = 256
 _WHOLE: Final = re.compile(rf"([+-]?)((?:{_PART.pattern})+|0)")
 
 
@@ -34,12 +36,15 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_nanoseconds(text: str) -> int:
-    match = _WHOLE.fullmatch(text)
+    match = _WHOLE.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
+        shown = text[:_LONGEST]
         raise DurationError(
-            f"time: invalid duration {text!r}: expected numbers with units, for example 300ms, 10s, 1h30m"
+            f"time: invalid duration {shown!r}: expected numbers with units, for example 300ms, 10s, 1h30m"
         )
     total = sum(_nanoseconds(number, unit) for number, unit in _PART.findall(match[2]))
+    if total > _MOST:
+        raise DurationError(f"time: invalid duration {text!r}: more than {_MOST // _NANOSECONDS['h']} hours")
     return -total if match[1] == "-" else total
 
 

@@ -22,6 +22,9 @@ _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
 _LARGEST_EXPONENT: Final = 40  # beyond it every amount is either nothing or more than can be held
 
 
+LONGEST = 256
+
+
 class QuantityError(ValueError):
     """The text is not a quantity."""
 
@@ -142,6 +145,8 @@ def _parse(value: str | int | float) -> Quantity:
     text = value if isinstance(value, str) else repr(value)
     if not text:
         raise QuantityError(_wrong_format(text))
+    if len(text) > LONGEST:
+        raise QuantityError(f"{text[:20]!r}… is no quantity: it is longer than {LONGEST} characters")
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise QuantityError(_wrong_format(text))

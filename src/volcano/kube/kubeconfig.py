@@ -135,7 +135,7 @@ def read(path: Path) -> KubeConfig:
         document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the kubeconfig: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: the kubeconfig is not valid YAML: {error}") from error
     if document is None:
         return KubeConfig()

@@ -23,7 +23,9 @@ TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True
 FALSE = frozenset({"n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"})
 NULL = frozenset({"", "~", "null", "Null", "NULL"})
 INFINITIES = {".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf, ".nan": math.nan}
-INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]*|[1-9][0-9]*)")
+LONGEST_INTEGER = 67
+"""64 binary digits, their prefix and a sign: what is longer is no integer of YAML's readers."""
+INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 MOST_REPEATED = 100_000
 """So many values may come from aliases: a few lines of YAML can stand for billions."""
@@ -84,19 +86,22 @@ def load(text: str, name: str = "manifest") -> list[JsonObject]:
 
 def documents(text: str, name: str) -> Iterator[tuple[str, Any]]:
     """Each document with its place in words."""
-    if text.lstrip()[:1] == "{":
-        try:
-            found = list(json_documents(text, name))
-        except json.JSONDecodeError:
-            pass  # flow-style YAML starts like this too
-        else:
-            yield from found
-            return
-    yield from yaml_documents(text, name)
+    try:
+        if text.lstrip()[:1] == "{":
+            try:
+                found = list(json_documents(text, name))
+            except json.JSONDecodeError:
+                pass  # flow-style YAML starts like this too
+            else:
+                yield from found
+                return
+        yield from yaml_documents(text, name)
+    except RecursionError:
+        raise ManifestError(f"{name}: a document nests deeper than anything has to") from None
 
 
 def json_documents(text: str, name: str) -> Iterator[tuple[str, Any]]:
-    decoder = json.JSONDecoder(object_pairs_hook=lambda pairs: unique(pairs, name))
+    decoder = json.JSONDecoder(object_pairs_hook=lambda pairs: unique(pairs, name), parse_int=json_integer)
     position, end = 0, len(text)
     while position < end:
         if text[position].isspace():
@@ -105,6 +110,11 @@ def json_documents(text: str, name: str) -> Iterator[tuple[str, Any]]:
         line = text.count("\n", 0, position) + 1
         document, position = decoder.raw_decode(text, position)
         yield f"{name}: line {line}", document
+
+
+def json_integer(digits: str) -> int | float:
+    """What does not fit into 64 bits is as good as lost; Kubernetes reads it as a float, too."""
+    return int(digits) if len(digits) <= LONGEST_INTEGER else float(digits)
 
 
 def unique(pairs: list[tuple[str, Any]], name: str) -> JsonObject:
@@ -232,13 +242,14 @@ def parse_scalar(text: str) -> str | int | float | bool | None:
     if lowered in INFINITIES:
         return INFINITIES[lowered]
     digits = text.replace("_", "")
-    if INTEGER.fullmatch(digits):
+    if len(digits) <= LONGEST_INTEGER and INTEGER.fullmatch(digits):
         value = parse_integer(digits)
         if -(2**63) <= value < 2**64:
             return value
     if FLOAT.fullmatch(digits):
         number = float(digits)
-        return int(number) if number.is_integer() and abs(number) < 1e21 else number
+        if math.isfinite(number):
+            return int(number) if number.is_integer() and abs(number) < 1e21 else number
     return text
 
 

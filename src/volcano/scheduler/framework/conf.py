@@ -66,6 +66,8 @@ def parse(text: str, known_actions: Iterable[str]) -> Conf:
         document = yaml.safe_load(text)
     except yaml.YAMLError as problem:
         raise ConfError(f"scheduler configuration is not valid YAML: {_in_one_line(problem)}") from problem
+    except (ValueError, RecursionError) as problem:  # a date or a number that is none, or too many brackets
+        raise ConfError(f"scheduler configuration cannot be read: {problem}") from problem
     if document is None:
         document = {}
     if not isinstance(document, dict):
@@ -81,7 +83,7 @@ def parse(text: str, known_actions: Iterable[str]) -> Conf:
         actions=actions,
         tiers=tiers,
         configurations=_configurations(_list(document, "configurations")),
-        metrics={str(key): str(value) for key, value in (document.get("metrics") or {}).items()},
+        metrics=_metrics(document.get("metrics") or {}),
     )
     warnings += _lint(conf)
     return Conf(conf.actions, conf.tiers, conf.configurations, conf.metrics, tuple(warnings))
@@ -145,6 +147,12 @@ def _configurations(entries: list[Any]) -> dict[str, Mapping[str, Any]]:
             raise ConfError(f"configurations: every entry must be a map with name and arguments, got {entry!r}")
         found.setdefault(str(entry.get("name", "")), entry.get("arguments") or {})
     return found
+
+
+def _metrics(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ConfError(f"metrics must be a map, not {value!r}")
+    return {str(key): str(setting) for key, setting in value.items()}
 
 
 def _list(document: Mapping[str, Any], key: str) -> list[Any]:

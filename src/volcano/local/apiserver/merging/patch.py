@@ -156,8 +156,9 @@ _OPERATIONS: dict[str, Callable[[Any, dict[str, Any], list[str]], Any]] = {
 
 
 def _copied_bytes(document: Any, operation: dict[str, Any]) -> int:
-    """How much a copy will add."""
+    """How much a copy will add; nothing if it does not apply, which is told when it is performed."""
     try:
+        _pointer(operation, "path")
         return len(msgspec.json.encode(_walk(document, _pointer(operation, "from"), operation)))
     except _DoesNotApply:
         return 0
@@ -217,7 +218,7 @@ def _index(token: str, last: int, operation: dict[str, Any]) -> int:
 
 
 def _missing(operation: dict[str, Any]) -> _DoesNotApply:
-    where = operation["path"] if operation["op"] not in ("move", "copy") else operation.get("from")
+    where = operation.get("path" if operation["op"] not in ("move", "copy") else "from")
     return _DoesNotApply(f"{operation['op']} operation does not apply: doc is missing path: {where!r}: missing value")
 
 

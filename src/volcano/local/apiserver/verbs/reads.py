@@ -31,6 +31,7 @@ JsonObject = dict[str, Any]
 
 FUTURE_WAIT_SECONDS = 3.0
 _MOST = 2**31 - 1
+_DIGITS = 20
 
 
 class Reads:
@@ -50,7 +51,7 @@ class Reads:
     async def list(self, resource: ResourceInfo, namespace: str | None, request: Request) -> Response:
         encoding = choose(resource, request)
         selection = Selection(resource, namespace, request)
-        page = _Page.of(request)
+        page = Page.of(request)
         await self._reach(page.not_older_than)
         try:
             entries, metadata = self._page(resource, selection, page)
@@ -61,7 +62,7 @@ class Reads:
     async def watch(self, resource: ResourceInfo, namespace: str | None, request: Request) -> Response:
         encoding = choose(resource, request)
         selection = Selection(resource, namespace, request)
-        want = _WatchStart.of(request)
+        want = WatchStart.of(request)
         await self._reach(want.revision)
         stream = WatchStream(
             self._store,
@@ -86,7 +87,7 @@ class Reads:
         resource: ResourceInfo,
         selection: Selection,
         encoding: Encoding,
-        want: _WatchStart,
+        want: WatchStart,
     ) -> None:
         store = self._store
         if not want.state:
@@ -102,7 +103,7 @@ class Reads:
             lines = chain(lines, [encoding.bookmark(store.durable, initial_end=True)])
         stream.start(lines, [])
 
-    def _page(self, resource: ResourceInfo, selection: Selection, page: _Page) -> tuple[Sequence[Entry], JsonObject]:
+    def _page(self, resource: ResourceInfo, selection: Selection, page: Page) -> tuple[Sequence[Entry], JsonObject]:
         revision = self._store.durable if page.revision is None else page.revision
         entries = self._matching(resource, selection, page, revision)
         metadata: JsonObject = {"resourceVersion": str(revision)}
@@ -118,7 +119,7 @@ class Reads:
             metadata["remainingItemCount"] = self._store.remaining(resource.storage, selection.prefix, after, revision)
         return found, metadata
 
-    def _matching(self, resource: ResourceInfo, selection: Selection, page: _Page, revision: int) -> Iterator[Entry]:
+    def _matching(self, resource: ResourceInfo, selection: Selection, page: Page, revision: int) -> Iterator[Entry]:
         name = selection.name
         if name is not None and revision == self._store.durable and (selection.prefix or not resource.namespaced):
             entry = self._store.get(resource.storage, selection.prefix + name)
@@ -126,7 +127,7 @@ class Reads:
         entries = self._store.scan(resource.storage, selection.prefix, page.after, revision)
         return entries if selection.everything else filter(selection, entries)
 
-    def _expired(self, page: _Page, error: Compacted) -> status.StatusError:
+    def _expired(self, page: Page, error: Compacted) -> status.StatusError:
         if not page.after:
             return status.expired(str(error))
         fault = status.expired(
@@ -150,7 +151,7 @@ class Reads:
             await asyncio.sleep(0.05)
 
 
-class _Page(msgspec.Struct, frozen=True):
+class Page(msgspec.Struct, frozen=True):
     """What a list asks for."""
 
     limit: int = 0
@@ -159,7 +160,7 @@ class _Page(msgspec.Struct, frozen=True):
     not_older_than: int | None = None
 
     @classmethod
-    def of(cls, request: Request) -> _Page:
+    def of(cls, request: Request) -> Page:
         if request.param("sendInitialEvents") is not None:
             raise _forbidden_option("sendInitialEvents", "sendInitialEvents is forbidden for list")
         limit = _integer(request, "limit")
@@ -176,7 +177,7 @@ class _Page(msgspec.Struct, frozen=True):
         return cls(0 if request.param("resourceVersion") == "0" else limit, "", None, revision)
 
 
-class _WatchStart(msgspec.Struct, frozen=True):
+class WatchStart(msgspec.Struct, frozen=True):
     """Where a watch begins."""
 
     revision: int | None
@@ -184,7 +185,7 @@ class _WatchStart(msgspec.Struct, frozen=True):
     initial_end: bool  # and say where it ends
 
     @classmethod
-    def of(cls, request: Request) -> _WatchStart:
+    def of(cls, request: Request) -> WatchStart:
         revision = _revision(request)
         initial, match = request.param("sendInitialEvents"), request.param("resourceVersionMatch") or ""
         if initial is None:
@@ -248,9 +249,15 @@ def _revision(request: Request) -> int | None:
     if not text:
         return None
     if not text.isdecimal():
-        why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise status.bad_request(f'resourceVersion: Invalid value: "{text}": {why}')
+        raise _no_revision(text, "invalid syntax")
+    if len(text) > _DIGITS:
+        raise _no_revision(text, "value out of range")
     return int(text)
+
+
+def _no_revision(text: str, why: str) -> status.StatusError:
+    shown = f'strconv.ParseUint: parsing "{text}": {why}'
+    return status.bad_request(f'resourceVersion: Invalid value: "{text}": {shown}')
 
 
 def _timeout(request: Request) -> float:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonPathError", "compile_path"]
 
+LONGEST = 1024
+
 _STEP = re.compile(
     r"""\.\.(?P<deep>[\w-]+)
     |\.(?P<field>(?:\\.|[^.\[\]\\{}])+)
@@ -19,7 +21,7 @@ _STEP = re.compile(
     |\[\s*(?P<star>\*)\s*\]
     |\[\s*(?P<start>-?\d*)\s*:\s*(?P<end>-?\d*)\s*\]
     |\[\s*(?P<index>-?\d+)\s*\]
-    |\[\?\(\s*@(?P<path>(?:\.[\w/\\.-]+|\[[^\]]+\])*?)\s*(?:(?P<op>==|!=|>=|<=|>|<)\s*(?P<operand>[^)]+?)\s*)?\)\]
+    |\[\?\(\s*@(?P<path>(?:\.\.?(?:\\.|[\w/-])+|\[[^\]]+\])*?)\s*(?:(?P<op>==|!=|>=|<=|>|<)\s*(?P<operand>[^)]+?)\s*)?\)\]
     """,
     re.VERBOSE,
 )
@@ -43,6 +45,8 @@ def compile_path(text: str) -> Callable[[Any], list[Any]]:
 
 
 def _steps(text: str) -> Iterator[Step]:
+    if len(text) > LONGEST:
+        raise JsonPathError(f"JSONPath {text[:40]!r}… is longer than {LONGEST} characters")
     path = text.strip().removeprefix("{").removesuffix("}").removeprefix("$")
     if path and path[0] not in ".[":
         path = "." + path
