@@ -75,6 +75,17 @@ def settle_collector() -> None:
     gc.freeze()
 
 
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """No collections while caches fill, for what fills them is no garbage; then the collector is settled."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        settle_collector()
+
+
 async def keep_collector_settled() -> None:
     """Settle the collector now and every minute, until cancelled."""
     while True:

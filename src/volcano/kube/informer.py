@@ -30,6 +30,8 @@ LONGEST_DELAY_SECONDS = 30.0
 WATCH_SECONDS = (300, 600)
 INITIAL_SILENCE_SECONDS = 10.0
 SHORT_WATCH_SECONDS = 1.0
+AT_A_TIME = 1000
+"""So many objects of a list are taken in before the event loop may do something else."""
 
 
 class EventHandler(Protocol[T_contra]):
@@ -155,7 +157,7 @@ class Informer(Generic[T]):
             else:
                 return
         listing = await self._client.list(self.resource, *self._scope)
-        self._replace({head_of(obj).key: obj for obj in listing.items}, listing.resource_version)
+        await self._replace({head_of(obj).key: obj for obj in listing.items}, listing.resource_version)
 
     async def _watch_list(self) -> None:
         """One stream that starts with the current objects. Servers that ignore the wish are found by their silence."""
@@ -167,7 +169,7 @@ class Informer(Generic[T]):
                     initial.pop(key, None)
                 elif event.type != "BOOKMARK":
                     initial[key] = event.object
-            self._replace(initial, event.resource_version)
+            await self._replace(initial, event.resource_version)
             async for event in events:
                 self._apply(event)
 
@@ -204,13 +206,15 @@ class Informer(Generic[T]):
 
     # Keeping the store
 
-    def _replace(self, objects: dict[str, T], resource_version: str) -> None:
-        """Make the store equal to a complete list, telling handlers the difference."""
+    async def _replace(self, objects: dict[str, T], resource_version: str) -> None:
+        """Make the store equal to a complete list, telling handlers the difference. Others get their turn meanwhile."""
         self.relists += 1
         for key in [key for key in self.store if key not in objects]:
             self._remove(key)
-        for key, obj in objects.items():
+        for number, (key, obj) in enumerate(objects.items(), 1):
             self._put(key, obj)
+            if number % AT_A_TIME == 0:
+                await asyncio.sleep(0)
         self.resource_version = resource_version
         self._delay = 0.0
         self._synced.set()

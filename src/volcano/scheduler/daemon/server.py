@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from volcano.http.lifetime import settle_collector, until_stopped
+from volcano.http.lifetime import collector_at_rest, until_stopped
 from volcano.kube.client import Client
 from volcano.kube.events import EventRecorder
 from volcano.kube.leader import elector_of
@@ -137,21 +137,28 @@ class Scheduler:
 
     async def _prepare_and_schedule(self) -> None:
         await queues.ensure(self._client, self.flags.default_queue)
+        with collector_at_rest():
+            await self._first_view()
+            await self._take_turn()
+        while True:
+            await self._next_change()
+            await self._take_turn()
+
+    async def _first_view(self) -> None:
         self._watch()
         try:
             async with asyncio.timeout(self.flags.resource_sync_timeout or None):
                 await self.feed.synced()
         except TimeoutError:
             log.error("not all of the cluster is known, scheduling starts anyway: %s", ", ".join(self.feed.missing))
-        settle_collector()
-        while True:
-            await self._next_change()
-            if self.configuration.refresh():
-                self._watch()
-            if self.leading:
-                await self._cycle()
-            else:
-                await self._in_engine(self.feed.apply)
+
+    async def _take_turn(self) -> None:
+        if self.configuration.refresh():
+            self._watch()
+        if self.leading:
+            await self._cycle()
+        else:
+            await self._in_engine(self.feed.apply)
 
     async def _cycle(self) -> None:
         began = time.monotonic()
