@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks.worlds import documents
 from volcano.api import resources
+from volcano.http.lifetime import collector_at_rest
 from volcano.http.message import Response
 from volcano.kube.codec import Codec
 from volcano.scheduler.cluster.cluster import Cluster
@@ -52,9 +53,10 @@ def main() -> None:
     cluster = Cluster()
     ingest = Ingest(cluster, ["volcano"])
     began = time.process_time()
-    for plural, items in decoded(folder):
-        for item in items:
-            ingest.apply(ADDED, plural, item)
+    with collector_at_rest():
+        for plural, items in decoded(folder):
+            for item in items:
+                ingest.apply(ADDED, plural, item)
     result = {
         "nodes": len(cluster.nodes),
         "pods": len(cluster.tasks),

@@ -1,0 +1,183 @@
+"""The scheduler starts on a large cluster: how long until its first bind, beside a client that lists the same objects.
+
+    python -m benchmarks.cold_start [--nodes 5000] [--pods 30000] [--kubernetes]
+
+One pod waits while the nodes are full of running ones. The API server is local mode's, or with --kubernetes the one
+that `make kube` builds. The floor is a client that fetches all nodes and pods, page by page. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from tests.kube_cluster import control_plane
+from tests.kube_cluster.programs import free_ports
+
+from benchmarks.rig import clusters
+from benchmarks.rig.processes import in_process
+from benchmarks.worlds import documents
+from volcano.api.meta import JsonObject
+from volcano.api.resource import Resource
+from volcano.api.resources import NODES, PODGROUPS, PODS, QUEUES
+from volcano.kube import config
+from volcano.kube.client import Client, PatchKind
+from volcano.kube.transport import HttpTransport
+
+NAMESPACE = "default"
+WRITERS = 32
+PATIENCE_SECONDS = 300.0
+LIMIT_RATIO = 2.5
+LIMIT_MIB = 600
+WAITING = "newcomer"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, default=30_000)
+    parser.add_argument("--kubernetes", action="store_true", help="Kubernetes' API server instead of local mode's")
+    options = parser.parse_args()
+    if options.kubernetes and (why := control_plane.absence()):
+        print(json.dumps({"skipped": why}))
+        return 0
+    with tempfile.TemporaryDirectory(prefix="volcano-bench-") as folder:
+        root = Path(folder) / "rig"
+        rig = clusters.kubernetes(root, controllers=False) if options.kubernetes else clusters.local(root)
+        with rig as cluster:
+            path = str(cluster.kubeconfig)
+            in_process(populate, path, options.nodes, options.pods)
+            floor = min(in_process(listed, path)["seconds"] for _ in range(2))
+            result = start_scheduler(cluster)
+    result["floor_seconds"] = round(floor, 3)
+    result["ratio"] = round(result["bound_after_seconds"] / floor, 2)
+    print(json.dumps(result | {"limit_ratio": LIMIT_RATIO, "limit_mib": LIMIT_MIB}, indent=2))
+    return 0
+
+
+def start_scheduler(cluster: clusters.Cluster) -> dict[str, Any]:
+    """When it has bound the waiting pod, when it calls itself ready, and what it took."""
+    port = free_ports(1)[0]
+    before = cluster.cpu_seconds()
+    began = time.monotonic()
+    cluster.start(
+        "vc-scheduler",
+        "volcano.scheduler.daemon.main",
+        "--leader-elect=false",
+        f"--healthz-address=127.0.0.1:{port}",
+        "--listen-address=127.0.0.1:0",
+    )
+    asyncio.run(bound(str(cluster.kubeconfig)))
+    bound_after = time.monotonic() - began
+    while not is_ready(f"http://127.0.0.1:{port}/readyz"):
+        time.sleep(0.01)
+    ready_after = time.monotonic() - began
+    spent = cluster.cpu_seconds()
+    return {
+        "bound_after_seconds": round(bound_after, 3),
+        "ready_after_seconds": round(ready_after, 3),
+        "cpu_seconds": {name: round(value - before.get(name, 0.0), 2) for name, value in spent.items()},
+        "peak_mib": cluster.peak_mib()["vc-scheduler"],
+    }
+
+
+def is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+async def bound(path: str) -> None:
+    """Until the waiting pod has a node."""
+    client = connect(path)
+    selector = f"metadata.name={WAITING}"
+    async with asyncio.timeout(PATIENCE_SECONDS), aclosing(client.watch(PODS, NAMESPACE, None, selector)) as events:
+        async for event in events:
+            if event.object.spec.node_name:
+                break
+    await client.close()
+
+
+async def listed(path: str) -> dict[str, Any]:
+    client = connect(path)
+    began = time.monotonic()
+    for resource in (NODES, PODS):
+        await client.list(resource.untyped)
+    seconds = time.monotonic() - began
+    await client.close()
+    return {"seconds": seconds}
+
+
+async def populate(path: str, nodes: int, pods: int) -> dict[str, Any]:
+    client = connect(path)
+    await clusters.make_account(client)
+    queue = documents.queue("default")
+    await put(client, QUEUES, queue)
+
+    async def node(number: int) -> None:
+        document = documents.node(number)
+        await put(client, NODES, document)
+        await client.patch(NODES, document["metadata"]["name"], {"spec": {"taints": None}}, kind=PatchKind.MERGE)
+
+    async def pod(number: int) -> None:
+        await put(client, PODS, documents.running_pod(number, nodes))
+
+    async def group(number: int) -> None:
+        await put(client, PODGROUPS, documents.pod_group(f"job-{number}", number))
+
+    await concurrently(node, range(nodes))
+    await concurrently(group, range(pods // documents.JOB_SIZE))
+    await concurrently(pod, range(pods))
+    await put(client, PODGROUPS, documents.pod_group(WAITING, 0, phase="Inqueue", size=1))
+    await put(client, PODS, documents.pending_pod(WAITING, WAITING, 0))
+    await client.close()
+    return {}
+
+
+async def put(client: Client, resource: Resource[Any], document: JsonObject) -> None:
+    """Create it, and then say how it is: the status of a new object is the server's."""
+    given = document["metadata"]
+    kept = {name: given[name] for name in ("name", "labels", "annotations") if name in given}
+    namespace = given.get("namespace")
+    await client.create(resource.untyped, {"metadata": kept, "spec": document["spec"]}, namespace)
+    subresource = "status" if resource is not PODGROUPS else None
+    await client.patch(
+        resource.untyped,
+        kept["name"],
+        {"status": document["status"]},
+        namespace,
+        kind=PatchKind.MERGE,
+        subresource=subresource,
+    )
+
+
+async def concurrently(work: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
+    rest = iter(numbers)
+
+    async def worker() -> None:
+        for number in rest:
+            await work(number)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(WRITERS):
+            group.create_task(worker())
+
+
+def connect(path: str) -> Client:
+    return Client(HttpTransport(config.load(path)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
