@@ -57,7 +57,7 @@ class Executor(concurrent.futures.Executor):
         if workers < 1:
             raise ValueError(f"workers={workers}: give at least 1")
         place = client.connection().place
-        host = host or ("127.0.0.1" if place.local else _own_address())
+        host = host or ("127.0.0.1" if place.local else own_address())
         self._elsewhere = not place.local
         self._key = secrets.token_bytes(32)
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
@@ -182,7 +182,7 @@ def _thread(target: Callable[..., None], *args: Any) -> threading.Thread:
     return thread
 
 
-def _own_address() -> str:
+def own_address() -> str:
     """This pod's own address: the one it would reach the API server from."""
     server = os.environ.get("KUBERNETES_SERVICE_HOST")
     if not server:

@@ -22,6 +22,9 @@ class Portal:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`; whoever is interrupted while waiting ends the work too."""
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("the client is closed")
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError("this is the client's own event loop: use AsyncClient in asynchronous code")
@@ -50,7 +53,8 @@ class Portal:
             while (found := self.run(following())) is not None:
                 yield found[0]
         finally:
-            self.run(end())
+            if not self._loop.is_closed():
+                self.run(end())
 
     def close(self) -> None:
         """End the thread. Its work should be done."""

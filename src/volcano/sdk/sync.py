@@ -207,6 +207,11 @@ class Client:
         found = self.portal.run(self.asynchronous.jobs(labels, namespace=namespace, queue=queue, phase=phase))
         return JobList(map(self._job, found))
 
+    def documents(
+        self, labels: Labels = "", *, namespace: str = "", queue: str = "", phase: Phase | None = None
+    ) -> list[JsonObject]:
+        return self.portal.run(self.asynchronous.documents(labels, namespace=namespace, queue=queue, phase=phase))
+
     def cancel(self, labels: Labels, *, namespace: str = "") -> JobList:
         return JobList(map(self._job, self.portal.run(self.asynchronous.cancel(labels, namespace=namespace))))
 
