@@ -17,6 +17,7 @@ from typing import Any, Final
 from volcano.api.core import Event, EventSource
 from volcano.api.meta import ObjectMeta, ObjectReference, whole_seconds
 from volcano.api.resources import EVENTS, Resource
+from volcano.kube.bucket import Bucket
 from volcano.kube.client import Client
 from volcano.kube.codec import head_of
 from volcano.kube.errors import ApiError, Forbidden, Invalid, NotFound
@@ -43,23 +44,6 @@ class Similar:
 
     since: float
     messages: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Bucket:
-    """Tokens that events may use up: at most `burst`, and another one every `refill_seconds`."""
-
-    tokens: float
-    at: float
-
-    def take(self, now: float, burst: float, refill_seconds: float) -> bool:
-        """Use up a token; False when there is none."""
-        self.tokens = min(burst, self.tokens + max(0.0, now - self.at) / refill_seconds)
-        self.at = now
-        if self.tokens < 1.0:
-            return False
-        self.tokens -= 1.0
-        return True
 
 
 class EventRecorder:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from volcano.api import resources
 from volcano.api.meta import controller_of
-from volcano.controllers.job import after, counts, events, machine, policies
+from volcano.controllers.job import after, events, machine, policies
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.ledger import Ledger, Pods
 from volcano.controllers.job.members import Member, NotAMember, member_of
 from volcano.controllers.job.metrics import JobMetrics
+from volcano.controllers.job.pace import StatusPace
 from volcano.controllers.job.perform import PODGROUP_PATIENCE_SECONDS, Performer
 from volcano.controllers.job.plan import Delayed, Plan
 from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
@@ -43,10 +44,6 @@ log = logging.getLogger(__name__)
 
 JOBS_PER_WORKER = 8
 """A worker thread of upstream's waits for every write; a task of ours costs nothing while it waits."""
-COUNTS_EVERY_SECONDS = 0.5
-"""New counters alone are written this often; a new phase is written at once."""
-COUNTS_WHEN_BUSY_SECONDS = 10.0
-"""The same while other jobs wait for their turn: podgroups and pods come first."""
 PACE_SECONDS_PER_POD = 10e-6
 """Between two looks at all pods of a job: a share of a processor, however fast its pods change."""
 PLUGIN_ENTRY_POINTS = "volcano.job_plugins"
@@ -66,6 +63,7 @@ class JobController:
         self._pods = Pods()
         self._dependents: dict[str, set[str]] = {}
         self._performer = Performer(context, self._pods)
+        self._pace = StatusPace()
         self._metrics = JobMetrics(context.metrics)
         informers = context.informers
         self._jobs = informers.of(resources.JOBS, Callbacks(self._job_added, self._job_updated, self._job_deleted))
@@ -167,7 +165,7 @@ class JobController:
             raise Waits(str(error)) from error
         if plan.waits_for_podgroup and podgroup is None:
             self.queue.add_after(key, PODGROUP_PATIENCE_SECONDS)
-        self._hold_back_counts(key, ledger, job, plan)
+        self._hold_back_status(key, ledger, job, plan)
         self._say_once(ledger, plan)
         await self._performer.perform(job, plan, ledger, facts, podgroup)
         if plan.unfinished:
@@ -175,16 +173,14 @@ class JobController:
             self.queue.add(key)
         self._metrics.entered(job, plan.status)
 
-    def _hold_back_counts(self, key: str, ledger: Ledger, job: Job, plan: Plan) -> None:
-        """Counters that change with every pod are written now and then, not with every pod."""
+    def _hold_back_status(self, key: str, ledger: Ledger, job: Job, plan: Plan) -> None:
         if plan.status is None:
             return
         now = self._clock()
-        busy = len(self.queue) >= self.workers
-        due = ledger.written_at + (COUNTS_WHEN_BUSY_SECONDS if busy else COUNTS_EVERY_SECONDS)
-        if now < due and not plan.evict and counts.only_counters_differ(job.status, plan.status):
+        seconds = self._pace.hold_seconds(job, plan, ledger.written_at, now)
+        if seconds:
             plan.status = None
-            self.queue.add_after(key, due - now)
+            self.queue.add_after(key, seconds)
         else:
             ledger.written_at = now
 
@@ -274,7 +270,7 @@ class JobController:
     def _ledger(self, key: str) -> Ledger:
         ledger = self._ledgers.get(key)
         if ledger is None:
-            ledger = self._ledgers[key] = Ledger()
+            ledger = self._ledgers[key] = Ledger(written_at=self._clock())
         return ledger
 
     def _forget(self, key: str, ledger: Ledger) -> None:

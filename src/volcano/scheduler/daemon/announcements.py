@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from volcano.api.meta import ObjectReference
 from volcano.api.resources import PODGROUPS
-from volcano.kube.events import NORMAL, Bucket, EventRecorder
+from volcano.kube.bucket import Bucket
+from volcano.kube.events import NORMAL, EventRecorder
 
 if TYPE_CHECKING:
     from volcano.scheduler.daemon.ingest import Feed

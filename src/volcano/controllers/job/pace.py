@@ -1,0 +1,52 @@
+"""When a job's status is written: what is urgent at once, what is not a little later, and later still in a rush.
+
+Used by controller.py: what is held back is decided anew, and newer news goes with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from volcano.controllers.job import counts
+from volcano.controllers.job.vocabulary import Phase
+from volcano.kube.bucket import Bucket
+
+if TYPE_CHECKING:
+    from volcano.api.batch import Job
+    from volcano.controllers.job.plan import Plan
+
+Seconds = tuple[float, float]
+"""How late a status may be: as a rule, and while many jobs change."""
+
+AT_ONCE: Final[Seconds] = (0.0, 0.0)
+COUNTERS: Final[Seconds] = (0.5, 10.0)
+"""Numbers change with every pod."""
+FIRST_WORD: Final[Seconds] = (0.0, 2.0)
+"""In a rush a job runs before anybody has read that it is Pending."""
+BURST: Final = 50
+REFILL_SECONDS: Final = 0.05
+"""More of what may wait than this is a rush."""
+
+
+class StatusPace:
+    """Shared by all jobs."""
+
+    def __init__(self) -> None:
+        self._allowance = Bucket(BURST, 0.0)
+
+    def hold_seconds(self, job: Job, plan: Plan, written_at: float, now: float) -> float:
+        """How long to hold back the status of `plan`; 0 to write it now."""
+        soon, late = _patience(job, plan)
+        due = written_at + soon
+        if due <= now < written_at + late and not self._allowance.take(now, BURST, REFILL_SECONDS):
+            due = written_at + late
+        return max(due - now, 0.0)
+
+
+def _patience(job: Job, plan: Plan) -> Seconds:
+    status = plan.status
+    if status is None or plan.evict:
+        return AT_ONCE
+    if not job.status.state.phase and status.state.phase == Phase.PENDING:
+        return FIRST_WORD
+    return COUNTERS if counts.only_counters_differ(job.status, status) else AT_ONCE
