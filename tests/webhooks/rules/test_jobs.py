@@ -49,6 +49,17 @@ def test_a_mutated_job_has_nothing_left_to_mutate():
     assert mutate(request(once.object), world(), SETTINGS).patch == ()
 
 
+def test_an_update_that_replaces_the_tasks_gets_their_defaults_again():
+    old = mutate(request(job(task(replicas=2))), world(), SETTINGS).object
+    replaced = copy.deepcopy(old)
+    replaced["spec"]["tasks"] = [task(replicas=3)]
+    assert not validate(request(replaced, "UPDATE", old=old), world(), SETTINGS).allowed
+
+    completed = mutate(request(replaced, "UPDATE", old=old), world(), SETTINGS).object
+
+    assert validate(request(completed, "UPDATE", old=old), world(), SETTINGS).allowed
+
+
 def test_host_network_needs_a_dns_policy_that_still_finds_services():
     template = {"spec": {"hostNetwork": True, "containers": []}}
 

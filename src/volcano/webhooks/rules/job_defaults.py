@@ -27,13 +27,10 @@ NEED_SSH: Final = frozenset({"mpi"})
 
 
 def mutate(request: AdmissionRequest, _world: World, settings: Settings) -> AdmissionResponse:
-    if request.operation != "CREATE":
-        return denied("expect operation to be 'CREATE' ")
-    return complete(request.object or {}, settings)
-
-
-def complete(document: JsonObject, settings: Settings) -> AdmissionResponse:
-    """The job with all its defaults, also after a client that replaces whole lists dropped those of the tasks."""
+    """Updates, too: merge patches (`kubectl apply`) replace the task list, and with it what was filled in before."""
+    if request.operation not in ("CREATE", "UPDATE"):
+        return denied("expect operation to be 'CREATE' or 'UPDATE'")
+    document = request.object or {}
     try:
         job = decoded(document, Job)
     except MalformedObject:

@@ -23,7 +23,7 @@ WRITE: Final = CREATE | {"UPDATE"}
 CHANGE: Final = WRITE | {"DELETE"}
 
 RULES: Final = (
-    Rule("/jobs/mutate", BATCH, "jobs", CREATE, job_defaults.mutate),
+    Rule("/jobs/mutate", BATCH, "jobs", WRITE, job_defaults.mutate),
     Rule("/jobs/validate", BATCH, "jobs", WRITE, jobs.validate),
     Rule("/podgroups/mutate", SCHEDULING, "podgroups", CREATE, podgroups.mutate),
     Rule("/podgroups/validate", SCHEDULING, "podgroups", CREATE, podgroups.validate),

@@ -11,7 +11,7 @@ import msgspec
 
 from volcano.api.scheduling import Queue
 from volcano.local.apiserver.status import StatusError
-from volcano.webhooks.rules import AdmissionRequest, Settings, job_defaults, mutate, validate
+from volcano.webhooks.rules import AdmissionRequest, Settings, mutate, validate
 from volcano.webhooks.rules.worlds import ListedWorld
 
 if TYPE_CHECKING:
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 
 _QUEUES = "queues.scheduling.volcano.sh"
-_JOBS = "jobs.batch.volcano.sh"
 _JUDGED = frozenset(
     {
         "pods",
-        _JOBS,
+        "jobs.batch.volcano.sh",
         "cronjobs.batch.volcano.sh",
         "podgroups.scheduling.volcano.sh",
         "queues.scheduling.volcano.sh",
@@ -52,11 +51,7 @@ class VolcanoRules:
     def mutate(self, attributes: Attributes) -> None:
         if attributes.call.resource.qualified not in _JUDGED or attributes.call.subresource:
             return
-        if attributes.operation == "UPDATE" and attributes.call.resource.qualified == _JOBS:
-            # Merge patches (kubectl apply) replace the task list, and with it what was filled in at creation.
-            answer = job_defaults.complete(attributes.document, self._settings)
-        else:
-            answer = mutate(_request(attributes), self._world, self._settings)
+        answer = mutate(_request(attributes), self._world, self._settings)
         self._obey(attributes, answer, "mutate")
         if answer.object is not None:
             attributes.document = answer.object
