@@ -84,7 +84,7 @@ class Endpoint:
             return _text(400, f"exec is served over WebSockets with one of the protocols {', '.join(PROTOCOLS)}")
         if not argv:
             return _text(400, "you must specify at least 1 command for the container")
-        stdin, tty = request.flag("stdin"), request.flag("tty")
+        stdin, tty = request.flag("input"), request.flag("tty")
         command = Command(argv, plan, state["pid"], stdin, tty)
         headers = {
             "upgrade": "websocket",

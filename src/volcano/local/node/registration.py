@@ -26,6 +26,8 @@ LEASE_NAMESPACE = "kube-node-lease"
 LEASE_SECONDS = 40
 HEARTBEAT_SECONDS = 10.0
 REPORT_SECONDS = 300.0
+DECLARED_FEATURES = ("ExtendWebSocketsToKubelet",)
+"""API servers pass exec on as the WebSocket it came as: `endpoint` speaks no SPDY."""
 _RETRY_SECONDS = 1.0
 _PRESSURES = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -78,6 +80,7 @@ def node_status(node: NodeDescription, stored: JsonObject | None, now: float) ->
     }
     if node.port:
         status["daemonEndpoints"] = {"kubeletEndpoint": {"Port": node.port}}
+        status["declaredFeatures"] = list(DECLARED_FEATURES)
     return status
 
 

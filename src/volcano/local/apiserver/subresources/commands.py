@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 ANSWER_BYTES = 64 * 1024
-_PASSED_ON = frozenset({"command", "stdin", "stdout", "stderr", "tty"})
+_PASSED_ON = {"command": "command", "stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+"""Parameters, and what kubelets call them."""
 _ASKED = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol")
 _ANSWERED = ("sec-websocket-accept", "sec-websocket-protocol")
 
@@ -41,7 +42,7 @@ class Commands:
         address = self._address(node)
         if headers.get("upgrade", "").lower() != "websocket":
             raise status.bad_request("Upgrade request required: commands are streamed over WebSockets")
-        query = [(key, value) for key, value in call.request.query if key in _PASSED_ON]
+        query = [(_PASSED_ON[key], value) for key, value in call.request.query if key in _PASSED_ON]
         target = format_target(f"/exec/{call.namespace}/{call.name}/{container}", query)
         far = await self._connect(node, address, target, {key: headers[key] for key in _ASKED if key in headers})
         code, answered = await far.answer()
