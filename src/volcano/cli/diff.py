@@ -38,7 +38,7 @@ COLORS = {"+": "green", "-": "red", "~": "yellow"}
 async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
     """Show what `vcctl apply` of the manifests would change, without changing it.
 
-    `+` would be created, `~` changed (field: old -> new), `-` is a queue of the cluster that the files do not have,
+    `+` would be created as written, `~` changed (field: old -> new), `-` is a queue of the cluster that the files do not have,
     told when they have any. Exit status: 0 no difference, 1 differences, 255 when the server refuses an object.
     """
     from volcano.kube.errors import ApiError
@@ -49,7 +49,8 @@ async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
         place = f"{resource.singular}/{document['metadata']['name']}"
         try:
             before = await current(client, resource, document)
-            after = await client.apply(resource.untyped, document, force=True, dry_run=True)
+            # What is new may need other new objects: the server could not judge it alone.
+            after = await client.apply(resource.untyped, document, force=True, dry_run=True) if before else document
         except ApiError as error:
             click.echo(f"{place} would be refused: {describe_api_error(error)}", err=True)
             status = FAILED

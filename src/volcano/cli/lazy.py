@@ -10,6 +10,10 @@ from typing import Any
 import click
 
 
+NEAR = 0.5
+"""Commands are short: two letters that changed places are half of one."""
+
+
 class SuggestingGroup(click.Group):
     """A group that names the nearest command when it does not know one."""
 
@@ -19,7 +23,7 @@ class SuggestingGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1) if args else []
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=NEAR) if args else []
             if near and "Did you mean" not in error.message:
                 raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
             raise

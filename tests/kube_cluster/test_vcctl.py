@@ -1,0 +1,66 @@
+"""Every command of vcctl and the Slurm-like programs, on both kinds of cluster, from one set of transcripts."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from tests.kube_cluster import transcript
+from volcano.cli import program
+from volcano.cli.main import vcctl
+from volcano.cli.slurm import PROGRAMS
+
+if TYPE_CHECKING:
+    from tests.kube_cluster.sites import Site
+
+pytestmark = pytest.mark.xdist_group("clusters")
+
+TRANSCRIPTS = sorted(Path(__file__).parent.glob("transcripts/*.txt"))
+ELSEWHERE = {"vcctl local up", "vcctl local down"}
+"""Tried in tests/e2e."""
+
+
+def command_of(name: str) -> click.Command:
+    return vcctl if name == "vcctl" else getattr(importlib.import_module(f"volcano.cli.slurm.{name}"), name)
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=lambda path: path.stem)
+def test_transcript(
+    path: Path,
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(site.kubectl.kubeconfig))
+    monkeypatch.setenv("VOLCANO_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    text = path.read_text().replace("$NS", site.namespace)
+    for step in transcript.steps(text, tmp_path):
+        capsys.readouterr()
+
+        status = program.run(command_of(step.words[0]), step.words[0], step.words[1:])
+
+        shown = capsys.readouterr()
+        where = f"{path.name}:{step.line}: {' '.join(step.words)}\n{shown.out}{shown.err}"
+        assert status == step.status, where
+        assert transcript.matches(step.out, shown.out), where
+        assert transcript.matches(step.err, shown.err), where
+
+
+def test_every_command_has_a_transcript() -> None:
+    tried = set().union(*(transcript.commands(path.read_text()) for path in TRANSCRIPTS)) | ELSEWHERE
+
+    assert set(leaves(vcctl, "vcctl")) | set(PROGRAMS) <= tried
+
+
+def leaves(command: click.Command, name: str) -> list[str]:
+    if not isinstance(command, click.Group):
+        return [name]
+    context = click.Context(command)
+    inner = [(verb, command.get_command(context, verb)) for verb in command.list_commands(context)]
+    return [leaf for verb, found in inner if found is not None for leaf in leaves(found, f"{name} {verb}")]
