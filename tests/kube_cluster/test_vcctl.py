@@ -17,7 +17,7 @@ from volcano.cli.slurm import PROGRAMS
 if TYPE_CHECKING:
     from tests.kube_cluster.sites import Site
 
-pytestmark = pytest.mark.xdist_group("clusters")
+pytestmark = [pytest.mark.xdist_group("clusters"), pytest.mark.timeout(60)]
 
 TRANSCRIPTS = sorted(Path(__file__).parent.glob("transcripts/*.txt"))
 ELSEWHERE = {"vcctl local up", "vcctl local down"}

@@ -38,8 +38,8 @@ COLORS = {"+": "green", "-": "red", "~": "yellow"}
 async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
     """Show what `vcctl apply` of the manifests would change, without changing it.
 
-    `+` would be created as written, `~` changed (field: old -> new), `-` is a queue of the cluster that the files do not have,
-    told when they have any. Exit status: 0 no difference, 1 differences, 255 when the server refuses an object.
+    `+` would be created as written, `~` changed (field: old -> new). `-` is a queue of the cluster that the files do
+    not have, told when they have any. Exit status: 0 no difference, 1 differences, 255 an object would be refused.
     """
     from volcano.kube.errors import ApiError
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-
 NEAR = 0.5
 """Commands are short: two letters that changed places are half of one."""
 
