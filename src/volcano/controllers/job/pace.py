@@ -23,8 +23,8 @@ COUNTERS: Final[Seconds] = (0.5, 10.0)
 """Numbers change with every pod."""
 FIRST_WORD: Final[Seconds] = (0.0, 2.0)
 """In a rush a job runs before anybody has read that it is Pending."""
-BURST: Final = 50
-REFILL_SECONDS: Final = 0.05
+BURST: Final = 20
+REFILL_SECONDS: Final = 0.2
 """More of what may wait than this is a rush."""
 
 

@@ -21,6 +21,7 @@ from volcano.kube.leader import elector_of
 from volcano.scheduler import dump, engine
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
+from volcano.scheduler.cluster.shards import NODE_SHARDS
 from volcano.scheduler.daemon import queues
 from volcano.scheduler.daemon.binding import Outbox
 from volcano.scheduler.daemon.extender import HttpExtender
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DEBOUNCE_SECONDS: Final = 0.010
-REST: Final = 2.0
+REST: Final = 4.0
 """A cycle is followed by a pause so many times as long: what comes meanwhile is decided together, and binds get on."""
 FAREWELL_SECONDS: Final = 5.0
 DUMP_PAUSE_SECONDS: Final = 5.0
@@ -205,6 +206,8 @@ class Scheduler:
 
     def _watch(self) -> None:
         kinds = self.configuration.registry.plugins
+        if self.options.shares_nodes:
+            self.feed.start([NODE_SHARDS])
         used = [option for option in self.configuration.conf.plugins if option.name in kinds]
         self.feed.start(what for option in used for what in kinds[option.name].watched(option.arguments))
 
