@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak check bench kube test-kube docs clean chart sbom audit
+.PHONY: help install demo test soak check bench kube test-kube docs clean chart sbom audit chaos
 
 help: ## Show what each verb does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F '\t' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ kube: ## Build a real Kubernetes control plane for tests, into the cache of the 
 
 test-kube: $(STAMP) ## Run the tests that need the control plane of `make kube`, two at a time (skipped where it is absent)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'kube and not soak'
+
+chaos: $(STAMP) ## Disturb every process of a cluster, 200 times over (VOLCANO_CHAOS_ROUNDS, VOLCANO_SEED)
+	$(BIN)/python -m pytest -m soak -s --timeout 3600 tests/chaos
 
 chart: $(STAMP) ## Write the made parts of the Helm chart and the plain manifests anew
 	$(BIN)/python -m tools.chart
