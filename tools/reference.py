@@ -1,7 +1,7 @@
 """Writes the parts of the documentation that the program itself knows best: vcctl's commands and the plugins.
 
-python tools/reference.py            # writes docs/vcctl.md and docs/plugins.md
-python tools/reference.py --check    # exit status 1 when they are not current
+python -m tools.reference            # writes docs/vcctl.md and docs/plugins.md
+python -m tools.reference --check    # exit status 1 when they are not current
 """
 
 from __future__ import annotations
@@ -13,34 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 
-from volcano.cli.main import vcctl
+from tools.reference_commands import commands_page
 from volcano.scheduler.framework import registry
 from volcano.scheduler.framework.arguments import REST
 from volcano.scheduler.framework.hooks import HOOKS
 
 DOCS = Path(__file__).parents[1] / "docs"
 MADE_BY = "<!-- Written by tools/reference.py: change the program, then run it again (`make docs`). -->"
-
-VCCTL = """\
-# vcctl
-
-Commands that the Go Volcano has keep its flags and print the same bytes; NAME as a positional, `-o`, `--watch`,
-`-- COMMAND` and the nouns besides `job`, `queue` and `version` are ours. Errors go to standard error.
-
-| exit status | meaning |
-|---|---|
-| 0 | done; `job run --watch`: the job completed; `validate`: all objects are allowed |
-| 1 | `job run --watch`: the job ended otherwise; `validate`: an object is refused; `local status`: no cluster runs |
-| 2 | the command line is wrong; `validate`, `schedule`: a file cannot be read |
-| 255 | the command failed, and the last line says why |
-
-Which cluster is meant: `--kubeconfig`, else `$KUBECONFIG`, else `~/.kube/config`, else this machine's local cluster
-(`$VOLCANO_HOME/local`, by default `~/.volcano/local`), else the pod that vcctl runs in. `--master` replaces the
-address.
-"""
 
 PLUGINS = """\
 # Actions and plugins of the scheduler
@@ -77,70 +58,7 @@ def main() -> int:
 
 def pages() -> dict[str, str]:
     """Every page that is written here, by its name under docs/."""
-    return {"vcctl.md": vcctl_page(), "plugins.md": plugins_page()}
-
-
-# --- vcctl ----------------------------------------------------------------------------------------------------------
-
-
-def vcctl_page() -> str:
-    lines = [MADE_BY, VCCTL]
-    root = click.Context(vcctl, info_name="vcctl")
-    for noun in vcctl.list_commands(root):
-        command = vcctl.get_command(root, noun)
-        assert command is not None
-        lines.append(f"## vcctl {noun}\n{vcctl.summary(noun)}\n")
-        context = click.Context(command, info_name=noun, parent=root)
-        if not isinstance(command, click.Group):
-            lines += _command(command, context)
-            continue
-        for verb in command.list_commands(context):
-            inner = command.get_command(context, verb)
-            assert inner is not None
-            lines.append(f"### vcctl {noun} {verb}")
-            lines += _command(inner, click.Context(inner, info_name=verb, parent=context))
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _command(command: click.Command, context: click.Context) -> Iterator[str]:
-    """What it does, how it is called, and its options. Not click's own text: that changes with its version."""
-    description, _, example = inspect.cleandoc(command.help or "").partition("\n\n\b\n")
-    yield description + "\n"
-    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
-    arguments = [_metavar(parameter) for parameter in command.params if isinstance(parameter, click.Argument)]
-    words = [context.command_path, *(["[OPTIONS]"] if options else []), *arguments]
-    yield f"```\n{' '.join(words)}\n```\n"
-    if example:
-        yield f"For example:\n```\n{example}\n```\n"
-    if options:
-        yield "| option | |\n|---|---|"
-        yield from (f"| {_names(option)} | {_meaning(option)} |" for option in options)
-        yield ""
-
-
-def _metavar(argument: click.Argument) -> str:
-    if argument.metavar:
-        return argument.metavar
-    choices = getattr(argument.type, "choices", None)
-    return "|".join(map(str, choices)) if choices else (argument.name or "").upper()
-
-
-def _names(option: click.Option) -> str:
-    """Its spellings, and what kind of value it takes."""
-    names = ", ".join(sorted((*option.opts, *option.secondary_opts), key=len))
-    if option.is_flag:
-        return f"`{names}`"
-    choices = getattr(option.type, "choices", None)
-    value = option.metavar or ("/".join(map(str, choices)) if choices else option.type.name.upper())
-    return f"`{names} {value.removesuffix(' RANGE')}`"
-
-
-def _meaning(option: click.Option) -> str:
-    text = " ".join((option.help or "").replace("|", "\\|").split())
-    return f"{text} Default: `{option.default}`." if option.show_default else text
-
-
-# --- plugins --------------------------------------------------------------------------------------------------------
+    return {"vcctl.md": f"{MADE_BY}\n{commands_page()}", "plugins.md": plugins_page()}
 
 
 def plugins_page() -> str:

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from volcano.api.resources import COMMANDS, JOBS, QUEUES
-from volcano.cli import connection, main, program
+from volcano.cli import connection, main
+from volcano.cli.statuses import FAILED, USAGE
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.app import ApiServer
@@ -70,7 +71,7 @@ def test_a_job_with_a_command_of_its_own(vcctl: Terminal):
 
 
 def test_a_job_without_its_queue_is_refused_with_what_to_do(vcctl: Terminal):
-    assert vcctl("job", "run", "hello", "--queue", "ml") == program.FAILED
+    assert vcctl("job", "run", "hello", "--queue", "ml") == FAILED
 
     assert vcctl.err.startswith("Failed to job run: ")
     assert 'unable to find job queue: queue.scheduling.volcano.sh "ml" not found' in vcctl.err
@@ -109,20 +110,20 @@ def test_a_job_from_a_file_keeps_its_namespace_unless_told_otherwise(vcctl: Term
     ],
 )
 def test_what_cannot_be_done_is_told_on_standard_error(vcctl: Terminal, words: tuple[str, ...], message: str):
-    assert vcctl(*words) == program.FAILED
+    assert vcctl(*words) == FAILED
     assert message in vcctl.err
     assert vcctl.out == ""
 
 
 def test_a_name_is_given_once_by_flag_or_by_position(vcctl: Terminal):
-    assert vcctl("job", "view", "--name", "a", "b") == program.USAGE
+    assert vcctl("job", "view", "--name", "a", "b") == USAGE
     assert "Two names are given, 'a' and 'b'" in vcctl.err
-    assert vcctl("queue", "get", "--name", "x", "x") == program.FAILED
+    assert vcctl("queue", "get", "--name", "x", "x") == FAILED
     assert '"x" not found' in vcctl.err
 
 
 def test_a_misspelt_noun_gets_a_suggestion(vcctl: Terminal):
-    assert vcctl("jbo", "list") == program.USAGE
+    assert vcctl("jbo", "list") == USAGE
     assert "Did you mean 'job'?" in vcctl.err
 
 
@@ -165,7 +166,7 @@ def test_queues(vcctl: Terminal):
     assert vcctl("queue", "get", "ml") == 0
     assert vcctl.out.splitlines()[1].split()[:2] == ["ml", "7"]
     assert vcctl("queue", "delete", "ml") == 0
-    assert vcctl("queue", "delete", "default") == program.FAILED
+    assert vcctl("queue", "delete", "default") == FAILED
 
 
 def test_version_and_completion(vcctl: Terminal):

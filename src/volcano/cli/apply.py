@@ -10,9 +10,9 @@ from volcano.api.resources import by_kind
 from volcano.cli.connection import on_cluster
 from volcano.cli.errors import describe_api_error, fail
 from volcano.cli.flags import file_flag, namespace_flag
-from volcano.cli.manifests import UNREADABLE, read
-from volcano.cli.program import FAILED
+from volcano.cli.manifests import read
 from volcano.cli.queue_tree import parent_of
+from volcano.cli.statuses import FAILED, UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

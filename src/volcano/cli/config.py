@@ -10,10 +10,8 @@ import click
 
 from volcano.cli.errors import fail
 from volcano.cli.lazy import SuggestingGroup
-from volcano.cli.manifests import UNREADABLE
 from volcano.cli.output import document_flag, dump
-
-DOUBTFUL = 1
+from volcano.cli.statuses import NO, UNREADABLE
 
 
 @click.group(cls=SuggestingGroup)
@@ -48,7 +46,7 @@ def lint(files: tuple[str, ...], plugins_dir: str, output: str) -> int:
             click.echo("\n".join(f"{name}: {remark}" for remark in remarks) or f"{name}: nothing to remark")
     else:
         click.echo(dump(found, output), nl=False)
-    return DOUBTFUL if any(found.values()) else 0
+    return NO if any(found.values()) else 0
 
 
 def _confs(file: str) -> Iterator[tuple[str, str]]:

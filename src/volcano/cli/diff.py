@@ -16,8 +16,8 @@ from volcano.cli.errors import describe_api_error
 from volcano.cli.flags import file_flag, namespace_flag
 from volcano.cli.manifests import read
 from volcano.cli.objects import listed
-from volcano.cli.program import FAILED
 from volcano.cli.queue_tree import parent_of
+from volcano.cli.statuses import FAILED, NO
 from volcano.cli.text import on_terminal
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 
-DIFFERENT = 1
 OURS_TO_KEEP = frozenset({ROOT_QUEUE, DEFAULT_QUEUE})
 """Queues that are there without any manifest."""
 COLORS = {"+": "green", "-": "red", "~": "yellow"}
@@ -59,12 +58,12 @@ async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
         if changes:
             _print("~" if before else "+", place)
             click.echo("".join(f"    {change}\n" for change in changes), nl=False)
-            status = status or DIFFERENT
+            status = status or NO
     given = {document["metadata"]["name"] for resource, document in objects if resource.kind == QUEUES.kind}
     for queue in await listed(client, QUEUES, None) if given else ():
         if queue["metadata"]["name"] not in given | OURS_TO_KEEP:
             _print("-", f"queue/{queue['metadata']['name']} (below {parent_of(queue)}) is not in the files")
-            status = status or DIFFERENT
+            status = status or NO
     return status
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volcano.api.resources import JOBS
+from volcano.cli.statuses import NO
 from volcano.jobs.failures import failed_pods, failure_lines
 from volcano.jobs.phases import COUNTS, FINISHED, phase_of, summary
 from volcano.jobs.watching import states
@@ -33,7 +34,7 @@ async def follow(client: Client, namespace: str, name: str, *, live: bool) -> in
         return 0
     for line in failure_lines(await failed_pods(client, namespace, name)):
         click.echo(line, err=True)
-    return 1
+    return NO
 
 
 class _Lines:

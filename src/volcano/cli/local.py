@@ -13,6 +13,7 @@ import click
 
 from volcano.cli.errors import fail
 from volcano.cli.lazy import SuggestingGroup
+from volcano.cli.statuses import NO
 from volcano.cli.text import columns
 from volcano.local.home import local_root
 
@@ -164,7 +165,7 @@ def status(root: Path | None) -> int:
         raise fail(str(error)) from error
     if supervisor is None:
         click.echo(f"No cluster is running in {layout.root}. Start one with `vcctl local up`.")
-        return 1
+        return NO
     rows = [("supervisor", supervisor, _proportional_set_mib(supervisor))]
     for file in sorted(layout.run.glob("*.pid")):
         pid = int(file.read_text())

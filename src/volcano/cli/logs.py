@@ -15,6 +15,7 @@ from volcano.cli.connection import on_cluster
 from volcano.cli.errors import fail
 from volcano.cli.flags import namespace_flag, one_name
 from volcano.cli.objects import one
+from volcano.cli.statuses import NO
 from volcano.cli.text import on_terminal
 from volcano.jobs.amounts import AmountError, parse_seconds
 from volcano.jobs.logs import Choice, Line, followed, written
@@ -78,7 +79,7 @@ async def print_logs(client: Client, name: str, namespace: str, *, follow: bool,
                 click.echo(_shown(line, colored=colored) if prefix else line.text)
     if not read and not troubles:
         click.echo(f"job {name} has no pods that wrote anything", err=True)
-    return 1 if troubles and not read else 0
+    return NO if troubles and not read else 0
 
 
 def _shown(line: Line, *, colored: bool) -> str:

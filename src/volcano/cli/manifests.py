@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from volcano.cli.errors import fail
+from volcano.cli.statuses import UNREADABLE
 
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
-
-UNREADABLE = 2
-"""Exit status when a file cannot be read."""
 
 
 def read(files: Iterable[str]) -> list[JsonObject]:

@@ -9,11 +9,7 @@ from collections.abc import Sequence
 import click
 
 from volcano.cli.errors import CommandError
-
-FAILED = 255
-"""Exit status of a command that failed, as upstream's tools give it."""
-USAGE = 2
-INTERRUPTED = 130
+from volcano.cli.statuses import DONE, FAILED, INTERRUPTED, USAGE
 
 
 def run(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
@@ -33,5 +29,5 @@ def run(command: click.Command, name: str, argv: Sequence[str] | None = None) ->
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed has no reader
-        return 0
-    return result if isinstance(result, int) else 0
+        return DONE
+    return result if isinstance(result, int) else DONE

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volcano.cli.errors import fail
-from volcano.cli.manifests import UNREADABLE, read
+from volcano.cli.manifests import read
 from volcano.cli.output import dump
+from volcano.cli.statuses import NO, UNREADABLE
 from volcano.cli.text import columns
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from volcano.scheduler.offline import Admit
 
 CONTEXT = {"ignore_unknown_options": True, "allow_extra_args": True}
-REFUSED = 1
 ADMITTED_FIRST = 2
 """Cycles that a vcjob needs: one admits its group, and only then there are pods to place."""
 
@@ -135,7 +135,7 @@ def _admission(documents: list[JsonObject], namespace: str, flags: Flags) -> Adm
         if not result.allowed:
             hints = "".join(f"\n  {cause.field}: {cause.hint}" for cause in result.causes if cause.hint)
             name = f"{result.kind} {result.namespace}/{result.name}"
-            raise fail(f"{name} is refused: {result.message}{hints}", exit_status=REFUSED)
+            raise fail(f"{name} is refused: {result.message}{hints}", exit_status=NO)
         return result.object or document
 
     return admit

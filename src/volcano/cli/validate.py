@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volcano.cli.errors import fail
-from volcano.cli.manifests import UNREADABLE, read
+from volcano.cli.manifests import read
 from volcano.cli.output import dump
+from volcano.cli.statuses import NO, UNREADABLE
 
 if TYPE_CHECKING:
     from volcano.webhooks.offline import Result
     from volcano.webhooks.rules import Settings
-
-DENIED = 1
 
 
 @click.command()
@@ -57,7 +56,7 @@ def validate(
         click.echo(table(results))
     else:
         click.echo(dump({"results": [shown(result) for result in results]}, output), nl=False)
-    return 0 if all(result.allowed for result in results) else DENIED
+    return 0 if all(result.allowed for result in results) else NO
 
 
 def settings_of(

@@ -16,7 +16,7 @@ from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.manifests import read
 from volcano.cli.objects import listed, one
 from volcano.cli.output import OutputForm, dump, output_flag, show
-from volcano.cli.program import FAILED
+from volcano.cli.statuses import FAILED
 
 if TYPE_CHECKING:
     from volcano.kube.client import Client

@@ -15,6 +15,7 @@ from volcano.cli.errors import fail
 from volcano.cli.flags import namespace_flag
 from volcano.cli.kinds import resource_and_name
 from volcano.cli.objects import one
+from volcano.cli.statuses import NO, TIMED_OUT
 from volcano.jobs.amounts import AmountError, parse_seconds
 from volcano.jobs.phases import FINISHED
 from volcano.jobs.watching import states
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from volcano.kube.client import Client
 
 Document = dict[str, Any]
-
-ENDED_OTHERWISE = 1
-TIMED_OUT = 124
-"""As timeout(1) ends."""
 
 ENDS = {"Job": FINISHED, "JobFlow": frozenset({"Succeed", "Failed"}), "Pod": frozenset({"Succeeded", "Failed"})}
 """Phases from which an object of the kind goes nowhere by itself."""
@@ -62,7 +59,7 @@ async def wait(client: Client, targets: tuple[str, ...], namespace: str, goal: s
     except TimeoutError:
         click.echo(f"not {goal} within {limit}: {', '.join(targets)}", err=True)
         return TIMED_OUT
-    return 0 if all(results) else ENDED_OTHERWISE
+    return 0 if all(results) else NO
 
 
 async def _wait(client: Client, resource: Resource[Any], name: str, namespace: str, goal: str) -> bool:
