@@ -177,6 +177,8 @@ class JobController:
         if plan.status is None:
             return
         now = self._clock()
+        if ledger.written_at is None:
+            ledger.written_at = now
         seconds = self._pace.hold_seconds(job, plan, ledger.written_at, now)
         if seconds:
             plan.status = None
@@ -270,7 +272,7 @@ class JobController:
     def _ledger(self, key: str) -> Ledger:
         ledger = self._ledgers.get(key)
         if ledger is None:
-            ledger = self._ledgers[key] = Ledger(written_at=self._clock())
+            ledger = self._ledgers[key] = Ledger()
         return ledger
 
     def _forget(self, key: str, ledger: Ledger) -> None:

@@ -40,7 +40,8 @@ class Ledger:
     podgroup_gone: str = ""
     """UID of a podgroup we deleted and may still see."""
     synced_at: float = float("-inf")
-    written_at: float = float("-inf")
+    written_at: float | None = None
+    """When its status was last written, or first looked at."""
 
     def job(self, seen: Job) -> Job:
         """The newer of what the watch shows and what we wrote."""
