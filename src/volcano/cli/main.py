@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 import click
@@ -56,7 +55,7 @@ def vcctl() -> None:
 
 def main() -> None:
     """Run vcctl and end the process with its exit status."""
-    sys.exit(run())
+    program.main(vcctl, "vcctl")
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from volcano.api.resources import JOBS, PODGROUPS
+from volcano.cli import program
 from volcano.cli.connection import on_cluster
 from volcano.cli.flags import all_namespaces_flag, label_flag, namespace_flag, one_name, queue_flag
 from volcano.cli.job import chosen_jobs, told
 from volcano.cli.job_table import table, wide_table
 from volcano.cli.objects import listed, one
 from volcano.cli.output import output_flag, print_documents, show
-from volcano.cli.program import run
 from volcano.jobs.podgroups import reason_of
 from volcano.jobs.watching import key_of
 
@@ -63,4 +62,4 @@ async def vjobs(
 
 
 def main() -> None:
-    sys.exit(run(vjobs, "vjobs"))
+    program.main(vjobs, "vjobs")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from volcano.api.resources import QUEUES
+from volcano.cli import program
 from volcano.cli.connection import on_cluster
 from volcano.cli.flags import one_name
 from volcano.cli.objects import listed, one
 from volcano.cli.output import output_flag
-from volcano.cli.program import run
 from volcano.cli.queue import show_queues
 
 if TYPE_CHECKING:
@@ -30,4 +29,4 @@ async def vqueues(client: Client, name: str, output: str) -> None:
 
 
 def main() -> None:
-    sys.exit(run(vqueues, "vqueues"))
+    program.main(vqueues, "vqueues")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from volcano.cli import program
 from volcano.cli.connection import on_cluster
 from volcano.cli.flags import many_names, namespace_flag
 from volcano.cli.job import command_jobs
-from volcano.cli.program import run
 
 if TYPE_CHECKING:
     from volcano.kube.client import Client
@@ -26,4 +25,4 @@ async def vresume(client: Client, names: tuple[str, ...], namespace: str) -> Non
 
 
 def main() -> None:
-    sys.exit(run(vresume, "vresume"))
+    program.main(vresume, "vresume")

@@ -15,11 +15,11 @@ import click
 
 from volcano.api import dependencies, keys
 from volcano.api.resources import JOBS
+from volcano.cli import program
 from volcano.cli.connection import on_cluster
 from volcano.cli.errors import fail
 from volcano.cli.objects import all_of
 from volcano.cli.output import dump
-from volcano.cli.program import run
 from volcano.cli.text import on_terminal
 from volcano.jobs import build, script as scripts
 from volcano.jobs.amounts import AmountError, parse_resources, parse_seconds
@@ -250,4 +250,4 @@ def _variable(text: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    sys.exit(run(vsub, "vsub"))
+    program.main(vsub, "vsub")
