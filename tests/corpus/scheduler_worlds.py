@@ -76,6 +76,10 @@ def cluster_of(record: Record) -> Cluster:
         usages = call.get("nodeUsage") or {}
         for node, usage in ({call["node"]: usages} if "node" in call and usages else usages).items():
             cluster.index(NodeUsage).put(node, _measured(usage))
+    shard = record.get("shard")
+    if shard:
+        document = {"metadata": {"name": shard["name"]}, "spec": {"nodesDesired": shard["nodesInShard"]}}
+        ingest.apply(ADDED, api.NODE_SHARDS.plural, msgspec.convert(document, api.NODE_SHARDS.type))
     sets = record["objects"].get("hypernodeSets")
     if sets:
         cluster.index(Topology).fix(_tree(sets, cluster))
@@ -119,7 +123,7 @@ def options_of(record: Record) -> Options:
         feature_gates=record["context"].get("featureGates") or {},
         full_report=True,
         sharding_mode=shard.get("mode", "none"),
-        shard_nodes=frozenset(shard.get("nodesInShard", ())),
+        sharding_name=shard.get("name", "volcano"),
     )
 
 

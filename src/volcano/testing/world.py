@@ -12,11 +12,11 @@ from volcano.scheduler import engine
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, MODIFIED, Ingest
 from volcano.scheduler.framework import conf as conf_file, registry as registries
+from volcano.scheduler.framework.conf import Conf
 from volcano.scheduler.framework.options import Options
 from volcano.testing.builders import Gang, queue
 
 if TYPE_CHECKING:
-    from volcano.scheduler.framework.conf import Conf
     from volcano.scheduler.framework.decisions import Decisions
     from volcano.scheduler.framework.registry import Registry
     from volcano.scheduler.framework.session import Session
@@ -36,14 +36,14 @@ class World:
         pods: Iterable[Pod] = (),
         queues: Iterable[Queue] | None = None,
         priority_classes: Iterable[PriorityClass] = (),
-        conf: str = conf_file.DEFAULT_CONF,
+        conf: str | Conf = conf_file.DEFAULT_CONF,
         options: Options | None = None,
         registry: Registry | None = None,
         seed: int = 0,
         now: float = 0.0,
     ) -> None:
         self.registry = registry or registries.built_in()
-        self.conf: Conf = conf_file.parse(conf, self.registry.actions)
+        self.conf = conf if isinstance(conf, Conf) else conf_file.parse(conf, self.registry.actions)
         self.options = options or Options()
         self.now = now
         self.rng = random.Random(seed)

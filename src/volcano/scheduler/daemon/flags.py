@@ -49,8 +49,8 @@ class Flags:
     ignored_provisioners: list[str] = flag([], "storage provisioners whose volumes are not counted", repeat="slice")
     resource_sync_timeout: float = flag(60.0, "longest wait for the first view of the cluster", seconds=True)
     disable_default_scheduler_config: bool = flag(False, "fail instead of falling back to the default configuration")
-    scheduler_sharding_mode: str = flag("none", "accepted for compatibility: every node is used")
-    scheduler_sharding_name: str = flag("volcano", "accepted for compatibility")
+    scheduler_sharding_mode: str = flag("none", "hard: use only the nodes of a NodeShard; soft: use them first; none")
+    scheduler_sharding_name: str = flag("volcano", "the NodeShard of this scheduler")
     leader_elect: bool = flag(True, "schedule only while holding the lease")
     leader_elect_lease_duration: float = flag(15.0, "others wait this long before they take over", seconds=True)
     leader_elect_renew_deadline: float = flag(10.0, "give up when renewing takes longer", seconds=True)
@@ -70,6 +70,8 @@ class Flags:
             minimum_feasible_nodes=self.minimum_feasible_nodes,
             feature_gates=self.feature_gates,
             ignored_provisioners=tuple(self.ignored_provisioners),
+            sharding_mode=self.scheduler_sharding_mode,
+            sharding_name=self.scheduler_sharding_name,
             patience_seconds=self.schedule_period,
         )
 
@@ -83,6 +85,9 @@ class Flags:
             f"--default-queue={self.default_queue}",
             f"--percentage-nodes-to-find={self.percentage_nodes_to_find}",
             f"--minimum-feasible-nodes={self.minimum_feasible_nodes}",
+            *(f"--node-selector={label}" for label in self.node_selector),
+            f"--scheduler-sharding-mode={self.scheduler_sharding_mode}",
+            f"--scheduler-sharding-name={self.scheduler_sharding_name}",
             *([f"--feature-gates={','.join(gates)}"] if gates else []),
         )
 

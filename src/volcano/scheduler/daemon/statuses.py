@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from volcano.api.core import Pod
 from volcano.api.meta import JsonObject, ObjectReference
-from volcano.api.resources import PODGROUPS, PODS, QUEUES
+from volcano.api.resources import NODE_SHARDS, PODGROUPS, PODS, QUEUES
 from volcano.api.scheduling import PodGroup, Queue
+from volcano.api.shard import NodeShard
 from volcano.kube.client import Client, PatchKind
 from volcano.kube.errors import ApiError, Conflict, Invalid, NotFound
 from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.workqueue import WorkQueue
+from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.framework.decisions import ClusterEvent, Decisions, PodGroupDecision, PodVerdict
 
@@ -63,6 +65,8 @@ class StatusWriter:
             self._want(("pods", f"{verdict.namespace}/{verdict.name}"), verdict, self._pod_patch)
         for name, allocated in decisions.queues.items():
             self._want(("queues", name), allocated, self._queue_patch)
+        if decisions.shard is not None and decisions.shard.is_known:
+            self._want(("nodeshards", decisions.shard.name), decisions.shard, self._shard_patch)
         for event in decisions.events:
             self._tell(event)
 
@@ -136,6 +140,18 @@ class StatusWriter:
             ]
         return {"status": status} if status else {}
 
+    def _shard_patch(self, live: NodeShard, wanted: ShardUse) -> JsonObject:
+        status: JsonObject = {
+            field: sorted(names)
+            for field, names, old in (
+                ("nodesInUse", wanted.in_use, live.status.nodes_in_use),
+                ("nodesToAdd", wanted.to_add, live.status.nodes_to_add),
+                ("nodesToRemove", wanted.to_remove, live.status.nodes_to_remove),
+            )
+            if names != frozenset(old)
+        }
+        return {"status": {**status, "lastUpdateTime": _stamp(self._now())}} if status else {}
+
     def _pod_patch(self, live: Pod, wanted: PodVerdict) -> JsonObject:
         if live.metadata.uid and wanted.uid != live.metadata.uid:
             return {}
@@ -196,6 +212,10 @@ class StatusWriter:
                         )
                         if "conditions" in patch["status"]:
                             self._recorder.record(PODS, live, WARNING, "FailedScheduling", wanted.message)
+                case "nodeshards":
+                    patch = self._shard_patch(live, wanted)
+                    if patch:
+                        await self._client.patch(NODE_SHARDS, short, patch, subresource="status")
                 case _:
                     patch = self._queue_patch(live, wanted)
                     if patch:

@@ -16,6 +16,7 @@ from volcano.scheduler.cluster.nodes import Column, Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import CPU, MEMORY
 from volcano.scheduler.framework.guard import NO_ANSWER, guarded_term
+from volcano.scheduler.framework.options import SHARD_HARD
 from volcano.scheduler.framework.reasons import FITS, Codes, FitError, Refusal, Stage
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class _Normalized:
     raw: NDArray[Any]
 
 
+_FOREIGN = Refusal("sharding", "node isn't in scheduler node shard", resolvable=False)
+
+
 class Board:
     """Columns are in the session's order of nodes (`session.rows`), a position each."""
 
@@ -50,7 +54,7 @@ class Board:
         self.local: Scores = np.zeros(size, dtype=np.float64)
         """The sum of the score terms that need no normalisation."""
         self.open_scores: Scores = np.full(size, -np.inf)
-        """`local` where a replica has idle room that is promised to nobody, else -inf. Known once scores are asked for."""
+        """`local` where a replica has idle room that is promised to nobody, else -inf.."""
         self._dimensions = sorted({CPU, MEMORY, *profile.wanted})
         self._normalized: list[_Normalized] | None = None
         self._terms: Sequence[ScoreTerm] | None = None
@@ -163,6 +167,8 @@ class Board:
 
     def _filter(self, rows: Rows) -> Codes:
         codes = np.zeros(len(rows), dtype=np.int32)
+        if self.session.options.sharding_mode == SHARD_HARD:
+            codes[~self.session.in_shard[rows.index]] = self.session.refusals.code(_FOREIGN)
         for callback in self.session.hooks.callbacks("filter"):
             answer = callback(self.profile, rows)
             if answer is NO_ANSWER:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from volcano.api.core.dra import ClaimAllocation
+from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.framework.reasons import Reason
 
 
@@ -160,6 +161,8 @@ class Decisions:
     """Members of the jobs that this cycle looked at or changed, as they are at its end."""
     queues: dict[str, dict[str, str]] = field(default_factory=dict)
     """Per queue what its tasks hold, as resource lists."""
+    shard: ShardUse | None = None
+    """Where nodes are shared by NodeShards: which this scheduler uses."""
     transactions: dict[str, int] = field(default_factory=dict)
     """Committed statements with evictions, by action."""
     gauges: dict[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from volcano.api.scheduling import UNSCHEDULABLE
 from volcano.scheduler.cluster.jobs import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN, Job
 from volcano.scheduler.cluster.queues import ROOT, Queue
 from volcano.scheduler.cluster.resources import Vector
+from volcano.scheduler.cluster.shards import Shards
 from volcano.scheduler.cluster.tasks import Status
 from volcano.scheduler.framework.decisions import (
     ClusterEvent,
@@ -34,6 +35,8 @@ def conclude(session: Session) -> Decisions:
             _report_job(session, job)
     for name, held in _held_by_queues(session).items():
         decisions.queues[name] = session.cluster.dimensions.describe(held)
+    if session.options.shares_nodes:
+        decisions.shard = session.cluster.index(Shards).use(session.options.sharding_name)
     decisions.reasons.update(session.reasons)
     decisions.reasons.update(_outside(session))
     decisions.events += session.events

@@ -20,6 +20,7 @@ from volcano.scheduler.cluster.nodes import Index, Mask
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.resources import FloatVector
+from volcano.scheduler.cluster.shards import Shards
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.board import Board
 from volcano.scheduler.framework.decisions import ClusterEvent, Condition, Decisions
@@ -279,14 +280,17 @@ class Session:
         if self.options.sharding_mode != SHARD_SOFT:
             yield feasible
             return
-        yield feasible & self.in_shard
-        yield feasible & ~self.in_shard
+        own = self.in_shard[self.rows]
+        yield feasible & own
+        yield feasible & ~own
 
-    @property
+    @cached_property
     def in_shard(self) -> Mask:
-        """By position, whether the node belongs to this scheduler's shard."""
-        own = self.options.shard_nodes
-        return np.fromiter((self.nodes.names[row] in own for row in self.rows), np.bool_, len(self.rows))
+        """By row of the node table, whether the node belongs to this scheduler's shard."""
+        found = np.zeros(self.nodes.capacity, dtype=np.bool_)
+        names = self.cluster.index(Shards).use(self.options.sharding_name).in_use
+        found[[self.nodes.row_of[name] for name in names if name in self.nodes.row_of]] = True
+        return found
 
     # Decisions
 
