@@ -9,7 +9,6 @@ real server's, and etcd does not wait for the disk. Prints JSON.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import tempfile
 from pathlib import Path
@@ -20,9 +19,6 @@ from tests.kube_cluster import control_plane
 from benchmarks.apiserver import load
 from benchmarks.rig import clusters
 from benchmarks.rig.processes import cpu_seconds, in_process, pss_mib
-from volcano.kube import config
-from volcano.kube.client import Client
-from volcano.kube.transport import HttpTransport
 
 
 def main() -> None:
@@ -39,16 +35,10 @@ def main() -> None:
         with clusters.local(Path(folder) / "local") as cluster:
             ours = measured(cluster, wanted)
         with clusters.kubernetes(Path(folder) / "kube", controllers=False) as cluster:
-            asyncio.run(prepare(cluster.kubeconfig))
+            cluster.make_account()
             real = measured(cluster, wanted)
     ratio = ours["server_cpu_us_per_create"] / real["server_cpu_us_per_create"]
     print(json.dumps({"local": ours, "kubernetes": real, "cpu_ratio": round(ratio, 3)}, indent=2))
-
-
-async def prepare(kubeconfig: Path) -> None:
-    client = Client(HttpTransport(config.load(str(kubeconfig))))
-    await clusters.make_account(client)
-    await client.close()
 
 
 def measured(cluster: clusters.Cluster, wanted: tuple[int, int, int]) -> dict[str, Any]:

@@ -87,6 +87,7 @@ def compare(make: Make, jobs: int, replicas: int) -> dict[str, Any]:
     objects = jobs * (replicas + 1)
     with tempfile.TemporaryDirectory(prefix="volcano-bench-") as folder:
         with make(Path(folder) / "jobs") as cluster:
+            cluster.make_account()
             cluster.start_controllers()
             measured, cpu = costing(cluster, run_jobs, jobs, replicas)
             measured["api_server_cpu_us_per_object"] = per(objects, *(cpu[name] for name in cluster.server))
@@ -94,6 +95,7 @@ def compare(make: Make, jobs: int, replicas: int) -> dict[str, Any]:
             measured["controllers_pss_mib"] = round(pss_mib(cluster.pid(CONTROLLERS)), 1)
         for name, others in (("floor", False), ("floor_with_others", True)):
             with make(Path(folder) / name) as cluster:
+                cluster.make_account()
                 floor, cpu = costing(cluster, run_writer, jobs, replicas, others)
                 measured[f"{name}_api_server_cpu_us_per_object"] = per(objects, *(cpu[one] for one in cluster.server))
             measured[f"{name}_objects_per_second"] = floor["objects_per_second"]
@@ -144,7 +146,6 @@ async def watched(client: Client, pods_wanted: int) -> AsyncIterator[Watched]:
 async def run_jobs(path: str, jobs: int, replicas: int) -> dict[str, Any]:
     """Submit all jobs at once and wait until every podgroup and pod exists."""
     client = Client(HttpTransport(config.load(path)))
-    await clusters.make_account(client)
     await make_queues(client)
     async with watched(client, jobs * replicas) as seen:
         admitters = [asyncio.create_task(admit(client, seen.groups)) for _ in range(8)]
@@ -192,7 +193,6 @@ async def admit(client: Client, groups: asyncio.Queue[PodGroup]) -> None:
 async def run_writer(path: str, jobs: int, replicas: int, others: bool) -> dict[str, Any]:
     """Post the podgroups and pods of the same jobs; with `others`, the jobs and the admissions too."""
     client = Client(HttpTransport(config.load(path)))
-    await clusters.make_account(client)
     await make_queues(client)
     bodies: list[tuple[Any, Any]] = []
     for number in range(jobs):

@@ -9,10 +9,11 @@ import asyncio
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tests.kube_cluster import control_plane, volcano
 from tests.kube_cluster.programs import Programs, free_ports
@@ -25,6 +26,7 @@ from volcano.kube.errors import AlreadyExists
 from volcano.kube.transport import HttpTransport
 from volcano.local.cluster import DEFAULT_SCHEDULER_CONF
 
+T = TypeVar("T")
 NODE_SIZE = ("--simulated-cpu=32", "--simulated-memory=256Gi", "--simulated-pods=110")
 CONTROLLER_OPTIONS = ("--node-monitor-grace-period=1h", "--kube-api-qps=1000", "--kube-api-burst=1000")
 """Simulated nodes renew their leases rarely, and would be taken for dead; a thousand of them come at once."""
@@ -56,6 +58,10 @@ class Cluster:
     def peak_mib(self) -> dict[str, float]:
         return {name: round(peak_mib(self.pid(name)), 1) for name in self.names}
 
+    def make_account(self) -> None:
+        """The service account that pods need, where no controllers run that make it."""
+        asyncio.run(with_client(self.kubeconfig, make_account))
+
     # Daemons
 
     def start_controllers(self) -> None:
@@ -78,7 +84,9 @@ class Cluster:
         """Simulated nodes; returns when all of them can be used."""
         flags = "--name=", f"--data-dir={self.root / 'nodes'}", f"--simulated={count}", *NODE_SIZE
         self.start("nodes", "volcano.local.node", *flags)
-        self.programs.await_ready("nodes", lambda: asyncio.run(usable_nodes(self.kubeconfig)) == count, NODES_SECONDS)
+        self.programs.await_ready(
+            "nodes", lambda: asyncio.run(with_client(self.kubeconfig, usable_nodes)) == count, NODES_SECONDS
+        )
 
     def _daemon(self, name: str, module: str, *flags: str) -> None:
         port = free_ports(1)[0]
@@ -117,21 +125,23 @@ def kubernetes(root: Path, *, controllers: bool = True, options: tuple[str, ...]
         yield Cluster(root, address.kubeconfig, programs, server, names)
 
 
+async def with_client(kubeconfig: Path, work: Callable[[Client], Awaitable[T]]) -> T:
+    client = Client(HttpTransport(config.load(str(kubeconfig))))
+    try:
+        return await work(client)
+    finally:
+        await client.close()
+
+
 async def make_account(client: Client) -> None:
-    """The service account that pods need; Kubernetes' controllers make it where they run."""
     account = {"metadata": {"name": "default"}, "automountServiceAccountToken": False}
     with suppress(AlreadyExists):
         await client.create(SERVICE_ACCOUNTS.untyped, account, "default")
 
 
-async def usable_nodes(kubeconfig: Path) -> int:
+async def usable_nodes(client: Client) -> int:
     """How many nodes are ready and without taint."""
-    client = Client(HttpTransport(config.load(str(kubeconfig))))
-    try:
-        listing = await client.list(NODES)
-    finally:
-        await client.close()
     return sum(
         not node.spec.taints and any(one.type == "Ready" and one.status == "True" for one in node.status.conditions)
-        for node in listing.items
+        for node in (await client.list(NODES)).items
     )

@@ -35,10 +35,10 @@ def parsed(metrics: str) -> Counter[str]:
     return found
 
 
+def is_write(what: str) -> bool:
+    """Whether such requests are to change something; heartbeats do not count."""
+    return what.partition(" ")[0] not in READS and not what.endswith(" leases")
+
+
 def writes(requests: Counter[str]) -> int:
-    """How many of them were to change something; heartbeats do not count."""
-    return sum(
-        count
-        for what, count in requests.items()
-        if what.partition(" ")[0] not in READS and not what.endswith(" leases")
-    )
+    return sum(count for what, count in requests.items() if is_write(what))
