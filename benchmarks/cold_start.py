@@ -16,7 +16,6 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -25,23 +24,19 @@ import msgspec
 from tests.kube_cluster import control_plane
 from tests.kube_cluster.programs import free_ports
 
-from benchmarks.rig import clusters
+from benchmarks.rig import clusters, population
 from benchmarks.rig.processes import in_process
 from benchmarks.worlds import documents
-from volcano.api.meta import JsonObject
-from volcano.api.resource import Resource
-from volcano.api.resources import NODES, PODGROUPS, PODS, QUEUES
+from volcano.api.resources import NODES, PODS
 from volcano.http.lifetime import collector_at_rest
 from volcano.kube import config
-from volcano.kube.client import Client, PatchKind
 from volcano.kube.transport import HttpTransport
 
-NAMESPACE = "default"
-WRITERS = 32
 PATIENCE_SECONDS = 300.0
 LIMIT_RATIO = 2.5
 LIMIT_MIB = 600
 WAITING = "newcomer"
+"""The job whose only pod waits."""
 
 
 def main() -> int:
@@ -58,7 +53,8 @@ def main() -> int:
         rig = clusters.kubernetes(root, controllers=False) if options.kubernetes else clusters.local(root)
         with rig as cluster:
             path = str(cluster.kubeconfig)
-            in_process(populate, path, options.nodes, options.pods)
+            in_process(population.populate, path, options.nodes, options.pods)
+            in_process(population.submit, path, 1, 1, WAITING)
             floor = min(in_process(listed, path)["seconds"] for _ in range(2))
             result = start_scheduler(cluster)
     result["floor_seconds"] = round(floor, 3)
@@ -103,11 +99,14 @@ def is_ready(url: str) -> bool:
 
 async def bound(path: str) -> None:
     """Until the waiting pod has a node."""
-    client = connect(path)
-    selector = f"metadata.name={WAITING}"
-    async with asyncio.timeout(PATIENCE_SECONDS), aclosing(client.watch(PODS, NAMESPACE, None, selector)) as events:
+    client = population.connect(path)
+    selector = f"metadata.name={WAITING}-0-worker-0"
+    async with (
+        asyncio.timeout(PATIENCE_SECONDS),
+        aclosing(client.watch(PODS, population.NAMESPACE, None, selector)) as events,
+    ):
         async for event in events:
-            if event.object.spec.node_name:
+            if event.type != "BOOKMARK" and event.object.spec.node_name:
                 break
     await client.close()
 
@@ -128,65 +127,6 @@ async def listed(path: str) -> dict[str, Any]:
     seconds = time.monotonic() - began
     await transport.close()
     return {"seconds": seconds}
-
-
-async def populate(path: str, nodes: int, pods: int) -> dict[str, Any]:
-    client = connect(path)
-    await clusters.make_account(client)
-    queue = documents.queue("default")
-    await put(client, QUEUES, queue)
-
-    async def node(number: int) -> None:
-        document = documents.node(number)
-        await put(client, NODES, document)
-        await client.patch(NODES, document["metadata"]["name"], {"spec": {"taints": None}}, kind=PatchKind.MERGE)
-
-    async def pod(number: int) -> None:
-        await put(client, PODS, documents.running_pod(number, nodes))
-
-    async def group(number: int) -> None:
-        await put(client, PODGROUPS, documents.pod_group(f"job-{number}", number))
-
-    await concurrently(node, range(nodes))
-    await concurrently(group, range(pods // documents.JOB_SIZE))
-    await concurrently(pod, range(pods))
-    await put(client, PODGROUPS, documents.pod_group(WAITING, 0, phase="Inqueue", size=1))
-    await put(client, PODS, documents.pending_pod(WAITING, WAITING, 0))
-    await client.close()
-    return {}
-
-
-async def put(client: Client, resource: Resource[Any], document: JsonObject) -> None:
-    """Create it, and then say how it is: the status of a new object is the server's."""
-    given = document["metadata"]
-    kept = {name: given[name] for name in ("name", "labels", "annotations") if name in given}
-    namespace = given.get("namespace")
-    await client.create(resource.untyped, {"metadata": kept, "spec": document["spec"]}, namespace)
-    subresource = "status" if resource is not PODGROUPS else None
-    await client.patch(
-        resource.untyped,
-        kept["name"],
-        {"status": document["status"]},
-        namespace,
-        kind=PatchKind.MERGE,
-        subresource=subresource,
-    )
-
-
-async def concurrently(work: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
-    rest = iter(numbers)
-
-    async def worker() -> None:
-        for number in rest:
-            await work(number)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(WRITERS):
-            group.create_task(worker())
-
-
-def connect(path: str) -> Client:
-    return Client(HttpTransport(config.load(path)))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import msgspec
 PAGE: Final = 500
 """Objects per page of a list."""
 JOB_SIZE: Final = 100
+NEW: Final = {"phase": "Pending", "qosClass": "Guaranteed"}
+"""The status of a pod that was just created."""
 SINCE: Final = "2026-01-01T00:00:00Z"
 
 
@@ -49,9 +51,9 @@ def node(number: int) -> dict[str, Any]:
     }
 
 
-def running_pod(number: int, nodes: int) -> dict[str, Any]:
-    """About 5 kB: a member of a job of 100, running, with what admission, kubelet and job controller add to it."""
-    job, name = f"job-{number // JOB_SIZE}", f"job-{number // JOB_SIZE}-worker-{number % JOB_SIZE}"
+def running_pod(number: int, nodes: int, size: int = JOB_SIZE) -> dict[str, Any]:
+    """About 5 kB: a member of a job of `size`, running, with what admission, kubelet and job controller add to it."""
+    job, name = f"job-{number // size}", f"job-{number // size}-worker-{number % size}"
     document = pending_pod(name, job, number)
     document["spec"]["nodeName"] = f"n{number % nodes}"
     document["status"] |= {
@@ -151,7 +153,7 @@ def pending_pod(name: str, job: str, number: int) -> dict[str, Any]:
             "enableServiceLinks": True,
             "preemptionPolicy": "PreemptLowerPriority",
         },
-        "status": {"phase": "Pending", "qosClass": "Guaranteed"},
+        "status": dict(NEW),
     }
 
 
