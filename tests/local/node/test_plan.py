@@ -92,3 +92,20 @@ def test_an_unknown_volume_and_a_bad_sub_path_are_refused() -> None:
 def test_names_never_lead_out_of_the_data_folder(name: str) -> None:
     with pytest.raises(ValueError, match="cannot name a folder"):
         LAYOUT.pod(name)
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        (pod(container("echo", "a\0b")), "command or args"),
+        (pod(container("echo", env=[{"name": "A", "value": "\0"}])), "env"),
+        (pod(container("echo", workingDir="/a\0")), "workingDir"),
+        (pod(container("echo", livenessProbe={"exec": {"command": ["\0"]}})), "probes"),
+        (pod(container("echo", lifecycle={"preStop": {"exec": {"command": ["\0"]}}})), "lifecycle.preStop"),
+    ],
+)
+def test_a_nul_byte_fails_the_pod_and_names_its_place(document: JsonObject, field: str) -> None:
+    with pytest.raises(PlanError, match=f"container 'main': {field} holds a NUL byte") as caught:
+        planned(document)
+
+    assert caught.value.is_final

@@ -5,6 +5,7 @@ Neighbours: `environment`, `volumes` and `rewriting` each do their part; `agent`
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
@@ -21,6 +22,14 @@ from volcano.local.node.supervisor.documents import ContainerPlan, Mount, PodPla
 BACKOFF_BASE_SECONDS = 10.0
 BACKOFF_CAP_SECONDS = 300.0
 NEEDS_RUNTIME = "NeedsContainerRuntime"
+_FIELDS = {
+    "argv": "command or args",
+    "folder": "workingDir",
+    "mounts": "volumeMounts",
+    "post_start": "lifecycle.postStart",
+    "pre_stop": "lifecycle.preStop",
+}
+"""What users call the parts of a container's plan."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +62,8 @@ def make_plan(pod: JsonObject, facts: PodFacts, sources: Sources, machine: Machi
         "deadline_at": None if deadline is None else started_at + deadline,
         "backoff_base_seconds": BACKOFF_BASE_SECONDS,
         "backoff_cap_seconds": BACKOFF_CAP_SECONDS,
-        "init": [planner.container(c, spec) for c in spec.get("initContainers") or []],
-        "containers": [planner.container(c, spec) for c in spec["containers"]],
+        "init": [_speakable(planner.container(c, spec)) for c in spec.get("initContainers") or []],
+        "containers": [_speakable(planner.container(c, spec)) for c in spec["containers"]],
     }
 
 
@@ -69,6 +78,19 @@ def check_commands(pod: JsonObject) -> None:
                 f'or annotate the pod with {keys.SIMULATE}: "true" to have its run simulated',
                 is_final=True,
             )
+
+
+def _speakable(container: ContainerPlan) -> ContainerPlan:
+    """The plan, whose texts all end up in calls of the system: none of those takes a NUL byte."""
+    for field, value in container.items():
+        if "\\u0000" in json.dumps(value):
+            raise PlanError(
+                "CreateContainerError",
+                f"container {container['name']!r}: {_FIELDS.get(field, field)} holds a NUL byte, "
+                "which no system call takes: remove it",
+                is_final=True,
+            )
+    return container
 
 
 class _Planner:
