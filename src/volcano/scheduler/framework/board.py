@@ -54,7 +54,7 @@ class Board:
         self.local: Scores = np.zeros(size, dtype=np.float64)
         """The sum of the score terms that need no normalisation."""
         self.open_scores: Scores = np.full(size, -np.inf)
-        """`local` where a replica has idle room that is promised to nobody, else -inf.."""
+        """`local` where a replica has idle room that is promised to nobody, else -inf."""
         self._dimensions = sorted({CPU, MEMORY, *profile.wanted})
         self._normalized: list[_Normalized] | None = None
         self._terms: Sequence[ScoreTerm] | None = None

@@ -1,0 +1,229 @@
+"""Random clusters for property tests: nodes, queues in a tree, gangs of all sorts, some of them running already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import msgspec
+from hypothesis import strategies as st
+
+from volcano.api import keys
+from volcano.api.batch import NetworkTopologySpec
+from volcano.api.core import Affinity, Pod
+from volcano.api.core.pods import TopologySpreadConstraint
+from volcano.api.meta import LabelSelector, ObjectMeta
+from volcano.api.topology import ExactMatch, HyperNode, HyperNodeSpec, MemberSelector, MemberSpec
+from volcano.scheduler.framework import conf as conf_file, registry as registries
+from volcano.scheduler.framework.conf import Conf
+from volcano.testing.builders import Gang, gang, node, pod, priority_class, queue
+from volcano.testing.world import World
+
+GPU: Final = "example.com/gpu"
+
+_CHART: Final = conf_file.DEFAULT_CONF.replace("nodeorder", "nodeorder\n  - name: binpack").replace(
+    "- name: gang", "- name: gang\n    enablePreemptable: false"
+)
+_EVICTING: Final = """
+actions: "enqueue, allocate, backfill, {actions}"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: {shares}
+  - name: predicates
+  - name: network-topology-aware
+  - name: nodeorder
+"""
+_CAPACITY: Final = "capacity\n    enableHierarchy: true"
+CONFS: Final = {
+    "default": conf_file.DEFAULT_CONF,
+    "chart": _CHART,
+    "chart-evicting": _CHART.replace("backfill", "backfill, preempt, reclaim"),
+    "proportion": _EVICTING.format(actions="preempt, reclaim", shares="proportion"),
+    "drf": _EVICTING.format(actions="preempt", shares="drf"),
+    "capacity": _EVICTING.format(actions="reclaim, preempt", shares="capacity"),
+    "capacity-tree": _EVICTING.format(actions="preempt, reclaim", shares=_CAPACITY),
+    "gang-eviction": _EVICTING.format(actions="gangpreempt, gangreclaim", shares="capacity"),
+    "no-enqueue": _EVICTING.format(actions="preempt, reclaim", shares="capacity").replace("enqueue, ", ""),
+}
+"""The configurations that come with the product, and one for each way of sharing and evicting."""
+
+TREE: Final = {"a": "", "b": "", "a1": "a", "a2": "a"}
+LEAVES: Final = ("a1", "a2", "b")
+
+
+@dataclass(frozen=True)
+class NodeDraw:
+    cpu: int
+    gpu: int
+    pods: int
+    zone: str
+
+
+@dataclass(frozen=True)
+class JobDraw:
+    pods: int
+    minimum: int
+    cpu: int
+    gpu: int
+    queue: str
+    rank: str
+    phase: str
+    placed: tuple[int, ...]
+    """Nodes on which its first pods run already, as far as there is room."""
+    says_resources: bool
+    preemptable: bool
+    shape: str
+    """plain, apart (anti-affinity among themselves), spread (over zones), close (one hypernode)."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    nodes: tuple[NodeDraw, ...]
+    jobs: tuple[JobDraw, ...]
+    capabilities: tuple[int, ...]
+    """CPUs of each queue of the tree; 0: no limit."""
+    deserved: tuple[int, ...]
+    seed: int
+
+
+NODES = st.builds(
+    NodeDraw, cpu=st.integers(0, 8), gpu=st.integers(0, 2), pods=st.integers(1, 6), zone=st.sampled_from("xyz")
+)
+JOBS = st.builds(
+    JobDraw,
+    pods=st.integers(1, 6),
+    minimum=st.integers(0, 6),
+    cpu=st.integers(0, 4),
+    gpu=st.sampled_from((0, 0, 0, 1)),
+    queue=st.sampled_from(LEAVES),
+    rank=st.sampled_from(("high", "low")),
+    phase=st.sampled_from(("Inqueue", "Pending", "Running")),
+    placed=st.lists(st.integers(0, 5), max_size=6).map(tuple),
+    says_resources=st.booleans(),
+    preemptable=st.sampled_from((True, True, True, False)),
+    shape=st.sampled_from(("plain", "plain", "plain", "apart", "spread", "close")),
+)
+WORLDS = st.builds(
+    Draw,
+    nodes=st.lists(NODES, min_size=1, max_size=6).map(tuple),
+    jobs=st.lists(JOBS, min_size=1, max_size=7).map(tuple),
+    capabilities=st.tuples(*[st.sampled_from((0, 0, 4, 8, 12))] * len(TREE)),
+    deserved=st.tuples(*[st.integers(0, 8)] * len(TREE)),
+    seed=st.integers(0, 3),
+)
+
+
+@cache
+def _parsed(conf: str) -> Conf:
+    return conf_file.parse(CONFS[conf], registries.built_in().actions)
+
+
+def build(draw: Draw, conf: str) -> World:
+    free = [[one.cpu, one.gpu, one.pods] for one in draw.nodes]
+    made = World(
+        nodes=[
+            node(f"n{i}", cpu=one.cpu, pods=one.pods, labels={"zone": one.zone}, **{GPU: one.gpu})
+            for i, one in enumerate(draw.nodes)
+        ],
+        queues=[
+            queue("root"),
+            *(
+                queue(
+                    name,
+                    parent=parent or "root",
+                    deserved={"cpu": deserved},
+                    capability={"cpu": capability} if capability else None,
+                )
+                for (name, parent), capability, deserved in zip(
+                    TREE.items(), draw.capabilities, draw.deserved, strict=True
+                )
+            ),
+        ],
+        priority_classes=[priority_class("high", 100), priority_class("low", 1)],
+        jobs=[_job(number, one, free) for number, one in enumerate(draw.jobs)],
+        conf=_parsed(conf),
+        seed=draw.seed,
+    )
+    made.add("hypernodes", *_hypernodes(len(draw.nodes)))
+    return made
+
+
+def _hypernodes(nodes: int) -> list[HyperNode]:
+    """Racks of two nodes."""
+    return [
+        HyperNode(
+            metadata=ObjectMeta(name=f"rack{first // 2}"),
+            spec=HyperNodeSpec(
+                tier=1,
+                members=[
+                    MemberSpec(type="Node", selector=MemberSelector(exact_match=ExactMatch(name=f"n{index}")))
+                    for index in range(first, min(first + 2, nodes))
+                ],
+            ),
+        )
+        for first in range(0, nodes, 2)
+    ]
+
+
+def _job(number: int, draw: JobDraw, free: list[list[int]]) -> Gang:
+    name = f"g{number}"
+    on: list[str] = []
+    for index in draw.placed[: draw.pods]:
+        room = free[index % len(free)]
+        if room[0] >= draw.cpu and room[1] >= draw.gpu and room[2] >= 1:
+            room[:] = [room[0] - draw.cpu, room[1] - draw.gpu, room[2] - 1]
+            on.append(f"n{index % len(free)}")
+    homes = [*on, *[""] * (draw.pods - len(on))]
+    notes = None if draw.preemptable else {keys.PREEMPTABLE: "false"}
+    pods = [
+        _shaped(
+            pod(
+                f"{name}-{index}",
+                group=name,
+                cpu=draw.cpu or None,
+                resources={GPU: draw.gpu} if draw.gpu else None,
+                node=home,
+                priority=100 if draw.rank == "high" else 1,
+                labels={"job": name},
+                annotations=notes,
+            ),
+            draw.shape,
+            name,
+        )
+        for index, home in enumerate(homes)
+    ]
+    made = gang(
+        name,
+        pods=pods,
+        min_available=min(draw.minimum, draw.pods),
+        queue=draw.queue,
+        priority_class=draw.rank,
+        phase=draw.phase,
+        created=number,
+        min_resources={"cpu": draw.cpu * draw.pods} if draw.says_resources else None,
+    )
+    if draw.shape == "close":
+        made.pod_group.spec.network_topology = NetworkTopologySpec(mode="hard", highest_tier_allowed=1)
+    return made
+
+
+def _shaped(made: Pod, shape: str, name: str) -> Pod:
+    mine = LabelSelector(match_labels={"job": name})
+    match shape:
+        case "apart":
+            term = {"labelSelector": {"matchLabels": {"job": name}}, "topologyKey": "zone"}
+            terms = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+            spec = msgspec.structs.replace(made.spec, affinity=msgspec.convert(terms, Affinity))
+        case "spread":
+            rule = TopologySpreadConstraint(
+                max_skew=1, topology_key="zone", when_unsatisfiable="DoNotSchedule", label_selector=mine
+            )
+            spec = msgspec.structs.replace(made.spec, topology_spread_constraints=[rule])
+        case _:
+            return made
+    return msgspec.structs.replace(made, spec=spec)
