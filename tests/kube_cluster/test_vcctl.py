@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
+import yaml
 
 from tests.kube_cluster import transcript
-from volcano.cli import program
+from volcano.cli import connection, program
 from volcano.cli.main import vcctl
 from volcano.cli.slurm import PROGRAMS
+from volcano.cli.statuses import DONE, FAILED
 
 if TYPE_CHECKING:
     from tests.kube_cluster.sites import Site
@@ -64,3 +66,37 @@ def leaves(command: click.Command, name: str) -> list[str]:
     context = click.Context(command)
     inner = [(verb, command.get_command(context, verb)) for verb in command.list_commands(context)]
     return [leaf for verb, found in inner if found is not None for leaf in leaves(found, f"{name} {verb}")]
+
+
+def test_a_right_that_is_missing_is_named(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.kubectl("create", "serviceaccount", "guest")
+    token = site.kubectl("create", "token", "guest").out.strip()
+    kubeconfig = yaml.safe_load(site.kubectl.kubeconfig.read_text())
+    for user in kubeconfig["users"]:
+        user["user"] = {"token": token}
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(kubeconfig))
+
+    assert program.run(vcctl, "vcctl", ["job", "list", "-n", site.namespace]) == FAILED
+
+    told = capsys.readouterr().err
+    assert 'cannot list resource "jobs" in API group "batch.volcano.sh"' in told
+    assert f'in the namespace "{site.namespace}"' in told
+    assert "ask for a Role with that verb on that resource" in told
+
+
+def test_commands_outwait_a_restart_of_the_api_server(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if site.members is None:
+        pytest.skip("the API server of local mode cannot be killed by itself")
+    monkeypatch.setenv("KUBECONFIG", str(site.kubectl.kubeconfig))
+    monkeypatch.setattr(connection, "PATIENCE_SECONDS", 30.0)
+    site.job("run", "through", "-R", "cpu=100m", "-L", "", "--", "sleep", "5")
+
+    site.members.programs.restart("kube-apiserver")
+
+    assert program.run(vcctl, "vcctl", ["wait", "through", "-n", site.namespace]) == DONE
+    assert capsys.readouterr().out == "job/through Completed\n"

@@ -1,0 +1,92 @@
+"""Clusters that cannot be reached, names that do not exist, shells that complete: one clear sentence, or silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli.conftest import Terminal
+from tests.kube_cluster.programs import free_ports
+from volcano.cli import completing, connection, main
+from volcano.cli.statuses import DONE, FAILED
+
+
+def test_a_cluster_that_cannot_be_reached_is_told_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    monkeypatch.setattr(connection, "PATIENCE_SECONDS", 0.0)
+    [port] = free_ports(1)
+
+    assert main.run(["queue", "list", "--master", f"http://127.0.0.1:{port}"]) == FAILED
+
+    told = capsys.readouterr().err
+    assert told.startswith(f"Failed to queue list: cannot connect to http://127.0.0.1:{port}: ")
+    assert told.count("\n") == 1
+
+
+def test_no_cluster_at_all_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("VOLCANO_HOME", str(tmp_path))
+
+    assert main.run(["job", "list"]) == FAILED
+
+    assert "start a local cluster with `vcctl local up`" in capsys.readouterr().err
+
+
+def test_a_name_in_another_namespace_and_near_names_are_pointed_out(vcctl: Terminal) -> None:
+    vcctl("queue", "create", "default")
+    vcctl("job", "run", "train-1")
+    assert vcctl("job", "run", "elsewhere", "-n", "kube-public") == DONE
+
+    assert vcctl("job", "view", "train-2") == FAILED
+    assert "did you mean 'train-1'?" in vcctl.err
+    assert vcctl("job", "suspend", "elsewhere") == FAILED
+    assert "there is one in namespace kube-public: choose it with --namespace" in vcctl.err
+
+
+def test_of_several_jobs_none_is_deleted_when_one_does_not_exist(vcctl: Terminal) -> None:
+    vcctl("queue", "create", "default")
+    vcctl("job", "run", "here")
+
+    assert vcctl("job", "delete", "here", "gone") == FAILED
+    assert vcctl("job", "list", "-o", "name") == DONE
+    assert vcctl.out == "job/here\n"
+
+
+def completed(words: list[str], function: object, incomplete: str) -> list[str]:
+    """What a shell is offered after the words."""
+    context = click.Context(main.vcctl, info_name="vcctl")
+    command: click.Command = main.vcctl
+    for word in words:
+        assert isinstance(command, click.Group)
+        found = command.get_command(context, word)
+        assert found is not None
+        command, context = found, click.Context(found, info_name=word, parent=context)
+    return function(context, command.params[0], incomplete)  # type: ignore[operator]
+
+
+def test_names_of_objects_are_completed(vcctl: Terminal) -> None:
+    vcctl("queue", "create", "default")
+    for name in ("train-1", "train-2", "other"):
+        vcctl("job", "run", name)
+
+    assert completed(["job", "view"], completing.names, "tr") == ["train-1", "train-2"]
+    assert completed(["logs"], completing.names, "o") == ["other"]
+    assert completed(["queue", "get"], completing.names, "d") == ["default"]
+    assert completed(["wait"], completing.targets, "queue/d") == ["queue/default"]
+    assert completed(["wait"], completing.targets, "o") == ["other"]
+    assert completed(["wait"], completing.targets, "job") == ["job/", "jobflow/", "jobtemplate/"]
+    assert completed(["job", "list"], completing.namespaces, "kube-p") == ["kube-public"]
+
+
+def test_a_shell_hears_nothing_of_a_cluster_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+
+    assert completed(["job", "view"], completing.names, "") == []
