@@ -74,6 +74,7 @@ class Feed:
                 namespace=namespace or None,
                 field_selector=f"metadata.name={name}" if name else None,
                 handler=self._callbacks(wanted, plural),
+                watch_list=False,
             )
             self._tasks[wanted] = asyncio.create_task(informer.run(), name=f"watch {wanted}")
             self._tasks[f"first {wanted}"] = asyncio.create_task(self._first_view(wanted), name=f"first {wanted}")
