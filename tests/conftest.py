@@ -1,10 +1,27 @@
-"""What all tests share: signals that end a process end it, however the test run itself was started."""
+"""What all tests share: signals that end a process end it, and a cluster of each kind for whoever needs one."""
 
 from __future__ import annotations
 
 import signal
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.differing import ON_KUBERNETES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.kube_cluster.sites import Site
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What `differing` lists must fail where it says so."""
+    for item in items:
+        reason = ON_KUBERNETES.get(getattr(item, "originalname", ""))
+        if reason and item.get_closest_marker("kube"):
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -18,3 +35,37 @@ def heed_signals() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session")
+def local_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """`vcctl local up`."""
+    from tests.kube_cluster import sites
+
+    yield from sites.local(tmp_path_factory.mktemp("local"), _kubectl())
+
+
+@pytest.fixture(scope="session")
+def kube_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Kubernetes' own control plane with our daemons and our node."""
+    from tests.kube_cluster import control_plane, sites
+
+    if why := control_plane.absence():
+        pytest.skip(why)
+    yield from sites.kube(tmp_path_factory.mktemp("kube"), _kubectl())
+
+
+@pytest.fixture(scope="session", params=["local", pytest.param("kube", marks=pytest.mark.kube)])
+def any_site(request: pytest.FixtureRequest) -> Site:
+    """Each of the two, one after the other."""
+    site: Site = request.getfixturevalue(f"{request.param}_site")
+    return site
+
+
+def _kubectl() -> Path:
+    from tests.kubectl import binaries
+
+    try:
+        return binaries.installed()
+    except binaries.Absent as error:
+        pytest.skip(str(error))

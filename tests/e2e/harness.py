@@ -24,7 +24,7 @@ from volcano.api.resource import Resource
 from volcano.api.resources import JOBS, NAMESPACES, NODES, PODS
 from volcano.kube import config
 from volcano.kube.client import Client
-from volcano.kube.errors import AlreadyExists
+from volcano.kube.errors import AlreadyExists, ApiError
 from volcano.kube.transport import HttpTransport
 from volcano.local.layout import Layout
 from volcano.local.probe import Unreachable, get_json
@@ -58,6 +58,7 @@ class Cluster:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.layout = Layout(home / "local")
+        self.kubeconfig = self.layout.kubeconfig
 
     # As a person
 
@@ -135,7 +136,7 @@ class Cluster:
         """What `work(client)` comes to, with the administrator's credentials."""
 
         async def run() -> Any:
-            client = Client(HttpTransport(config.load(str(self.layout.kubeconfig))), user_agent="e2e")
+            client = Client(HttpTransport(config.load(str(self.kubeconfig))), user_agent="e2e")
             try:
                 return await work(client)
             finally:
@@ -168,7 +169,7 @@ class Cluster:
     @contextmanager
     def another_node(self, name: str, *flags: str) -> Iterator[None]:
         """One more node that runs pods, as a daemon of its own; removed from the cluster at the end."""
-        command = [sys.executable, "-m", "volcano.local.node", "--kubeconfig", str(self.layout.kubeconfig)]
+        command = [sys.executable, "-m", "volcano.local.node", "--kubeconfig", str(self.kubeconfig)]
         command += ["--name", name, "--data-dir", str(self.home / name), *flags]
         with (self.home / f"{name}.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as node:
             try:
@@ -177,6 +178,32 @@ class Cluster:
                 node.terminate()
                 node.wait(timeout=20)
                 self.talk(lambda client: client.delete(NODES, name))
+
+
+class Distant(Cluster):
+    """Somebody else's cluster, which a kubeconfig leads to."""
+
+    def __init__(self, home: Path, kubeconfig: Path) -> None:
+        super().__init__(home)
+        self.kubeconfig = kubeconfig
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "KUBECONFIG": str(self.kubeconfig)}
+
+    def read(self, resource: Resource[Any], name: str, namespace: str = "default") -> Document:
+        scope = namespace if resource.namespaced else None
+        try:
+            found: Document = self.talk(lambda client: client.get(resource.untyped, name, scope))
+        except ApiError as error:
+            raise Unreachable(str(error)) from error
+        return found
+
+    def list(self, resource: Resource[Any], namespace: str | None = "default", selector: str = "") -> list[Document]:
+        scope = namespace if resource.namespaced else None
+        found = self.talk(lambda client: client.list(resource.untyped, scope, label_selector=selector or None))
+        items: list[Document] = found.items
+        return items
 
 
 @contextmanager

@@ -123,7 +123,7 @@ def test_a_near_miss_of_a_command_is_suggested(cluster: Cluster) -> None:
 def test_a_server_of_another_cluster_is_not_trusted(cluster: Cluster) -> None:
     """A kubeconfig of a cluster that was deleted, while another one has its port."""
     stale = cluster.home / "stale"
-    text = cluster.layout.kubeconfig.read_text()
+    text = cluster.kubeconfig.read_text()
     authority = next(line for line in text.splitlines() if "certificate-authority-data" in line)
     other = authority.rstrip()[:-40] + "A" * 36 + authority.rstrip()[-4:]
     stale.write_text(text.replace(authority, other))

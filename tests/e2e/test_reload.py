@@ -13,12 +13,12 @@ pytestmark = pytest.mark.xdist_group("e2e")
 
 
 @pytest.fixture
-def restored(cluster: Cluster) -> Iterator[Cluster]:
+def restored(local_cluster: Cluster) -> Iterator[Cluster]:
     """The configuration is back in force after the test."""
-    before = cluster.layout.scheduler_conf.read_text()
-    yield cluster
-    cluster.layout.scheduler_conf.write_text(before)
-    eventually("the old configuration", lambda: in_force(cluster).endswith("enqueue, allocate, backfill"))
+    before = local_cluster.layout.scheduler_conf.read_text()
+    yield local_cluster
+    local_cluster.layout.scheduler_conf.write_text(before)
+    eventually("the old configuration", lambda: in_force(local_cluster).endswith("enqueue, allocate, backfill"))
 
 
 def in_force(cluster: Cluster) -> str:

@@ -1,4 +1,4 @@
-"""Kubernetes' own control plane on loopback: etcd, kube-apiserver, and kube-controller-manager where it is wanted.
+"""Kubernetes' own control plane on loopback: etcd and kube-apiserver; its controllers and scheduler where wanted.
 
 `make kube` builds the programs; `programs` runs them.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "helm")
+PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "helm")
 HOST = "127.0.0.1"
 
 # Pods here have loopback addresses, which Kubernetes refuses in endpoints: these controllers could only complain.
@@ -153,3 +153,9 @@ def start_controllers(programs: Programs, address: Address, options: tuple[str, 
             *options,
         ],
     )
+
+
+def start_scheduler(programs: Programs, address: Address) -> None:
+    """The one of pods that name none."""
+    command = [where.folder() / "kube-scheduler", f"--kubeconfig={address.kubeconfig}"]
+    programs.start("kube-scheduler", [*command, "--leader-elect=false", "--secure-port=0"])

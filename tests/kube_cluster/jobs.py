@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from tests.kubectl.objects import vcjob
@@ -18,12 +17,4 @@ def gang(name: str, members: int, *command: str, cpu: str = "100m", **spec: Any)
     container["resources"] = {"requests": {"cpu": cpu}}
     task["template"]["spec"]["restartPolicy"] = "Never"
     task["template"]["spec"]["terminationGracePeriodSeconds"] = 1
-    return job
-
-
-def on_the_node(job: dict[str, Any]) -> dict[str, Any]:
-    """The job, kept away from simulated nodes: it is there for what its commands do."""
-    job = copy.deepcopy(job)
-    for task in job["spec"]["tasks"]:
-        task["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "local"}
     return job

@@ -8,7 +8,7 @@ from collections import defaultdict
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from tests.kube_cluster.jobs import gang, on_the_node
+from tests.kube_cluster.jobs import gang
 from volcano.api.resources import CONFIGMAPS, JOBS, PODS, Resource
 from volcano.kube import config
 from volcano.kube.client import Client
@@ -83,14 +83,14 @@ class Load:
         if number % 3 == 0:
             await self._create(client, PODS, self._pod(f"single-{number}", command))
         elif number % 3 == 1:
-            await self._create(client, JOBS, on_the_node(gang(f"gang-{number}", 3, *command)))
+            await self._create(client, JOBS, gang(f"gang-{number}", 3, *command))
         else:
-            job = on_the_node(gang(f"array-{number}", 4, *command))
+            job = gang(f"array-{number}", 4, *command)
             job["spec"]["minAvailable"] = 1
             await self._create(client, JOBS, job)
 
     def _pod(self, name: str, command: tuple[str, ...]) -> dict[str, Any]:
-        template = on_the_node(gang(name, 1, *command))["spec"]["tasks"][0]["template"]
+        template = gang(name, 1, *command)["spec"]["tasks"][0]["template"]
         return {"metadata": {"name": name}, "spec": {**template["spec"], "schedulerName": "volcano"}}
 
     async def _create(self, client: Client, resource: Resource[Any], document: dict[str, Any]) -> None:

@@ -77,8 +77,9 @@ def local(root: Path, kubectl: Path) -> Iterator[Site]:
 
 
 def kube(root: Path, kubectl: Path) -> Iterator[Site]:
-    """etcd, kube-apiserver and kube-controller-manager, with our daemons and our node."""
+    """Kubernetes' own control plane, with our daemons and our node."""
     with Programs(root) as programs:
         address = control_plane.start(root, programs)
+        control_plane.start_scheduler(programs, address)
         volcano.start(root, programs, address)
         yield Site("kube", Kubectl(kubectl, address.kubeconfig, root), Members(root, programs, address))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("go-controllers")]
 
+NODES = 2
 CONTROLLERS = ",".join(
     f"{name}-controller"
     for name in ("deployment", "garbage-collector", "job", "namespace", "replicaset", "serviceaccount")
@@ -37,9 +38,9 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         start_kubernetes(programs, address)
         volcano.start_controllers(programs, address)
         volcano.start_scheduler(root, programs, address)
-        volcano.start_node(root, programs, address, name="")
+        volcano.start_simulated_nodes(root, programs, address, NODES)
         kubectl = Kubectl(binaries.installed(), address.kubeconfig, root, "default")
-        eventually("the nodes", lambda: len(kubectl.get("nodes")["items"]) == volcano.SIMULATED)
+        eventually("the nodes", lambda: len(kubectl.get("nodes")["items"]) == NODES)
         eventually("the service account", lambda: kubectl.get("sa")["items"])
         yield kubectl
 

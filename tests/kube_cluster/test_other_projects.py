@@ -19,11 +19,9 @@ GROUP = "scheduling.k8s.io/group-name"
 
 
 def pod_spec(*command: str) -> JsonObject:
-    """A real process: not for simulated nodes."""
     return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 1,
-        "nodeSelector": {"kubernetes.io/hostname": "local"},
         "containers": [{"name": "c", "image": "busybox", "command": list(command or ("true",))}],
     }
 

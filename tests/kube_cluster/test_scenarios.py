@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.kube_cluster.jobs import gang, on_the_node
+from tests.kube_cluster.jobs import gang
 from tests.kubectl.harness import eventually
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("clusters")
 def example(name: str, queue: str) -> dict[str, Any]:
     job = yaml.safe_load((EXAMPLES / name).read_text())
     job["spec"]["queue"] = queue
-    return on_the_node(job)
+    return job
 
 
 @pytest.fixture
@@ -69,11 +69,11 @@ def test_a_gang_restarts_as_a_whole_when_a_member_fails(site: Site, queue: str, 
 
 
 def test_a_gang_that_does_not_fit_starts_nothing_until_it_does(site: Site, queue: str) -> None:
-    site.kubectl.create(on_the_node(gang("big", 3, cpu="2", queue=queue)))
+    site.kubectl.create(gang("big", 3, cpu="2", queue=queue))
     eventually("a word on why it waits", lambda: waits(site, "big"))
     assert [pod for pod in site.pods() if pod["spec"].get("nodeName")] == []
 
-    site.kubectl.create(on_the_node(gang("small", 2, cpu="500m", queue=queue)))
+    site.kubectl.create(gang("small", 2, cpu="500m", queue=queue))
     eventually("the small gang to run", lambda: site.phase("small") == "Running")
     assert site.phase("big") == "Pending"
 
@@ -166,7 +166,7 @@ def test_defaults_of_jobs_come_from_admission(site: Site, queue: str) -> None:
 
 def test_logs_come_through_the_api_server(site: Site, queue: str) -> None:
     script = "for i in 1 2 3; do echo line $i; sleep 0.3; done"
-    site.kubectl.create(on_the_node(gang("talk", 2, "sh", "-c", script, queue=queue)))
+    site.kubectl.create(gang("talk", 2, "sh", "-c", script, queue=queue))
     eventually("the pods", lambda: len(site.pods()) == 2)
     name = str(site.pods()[0]["metadata"]["name"])
     site.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", f"pod/{name}", "--timeout=60s")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tests.kube_cluster import chart
 from tests.kube_cluster.programs import free_ports
 from volcano.api import builtin_schemas, crds
-from volcano.api.resources import ALL_VOLCANO, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from volcano.api.resources import ALL_VOLCANO, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, QUEUES
 from volcano.kube.client import Client
 from volcano.kube.config import load
 from volcano.kube.transport import HttpTransport
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 NAMESPACE = "volcano-system"
 NODE = "local"
-SIMULATED = 2
 ACCOUNTS = {
     "volcano.webhooks.manager": "volcano-admission",
     "volcano.controllers.manager": "volcano-controllers",
@@ -56,6 +55,7 @@ def start(root: Path, programs: Programs, address: Address, lease: Lease = QUICK
     start_scheduler(root, programs, address, lease=lease)
     start_node(root, programs, address)
     programs.await_ready("node", lambda: address.get(f"/api/v1/nodes/{NODE}"))
+    programs.await_ready("vc-scheduler", lambda: address.get(QUEUES.path(name="default")))
 
 
 def start_webhooks(programs: Programs, address: Address, *flags: str) -> None:
@@ -80,12 +80,19 @@ def start_scheduler(
     _daemon(programs, name, "volcano.scheduler.daemon.main", address, free_ports(1)[0], *more)
 
 
-def start_node(root: Path, programs: Programs, address: Address, name: str = NODE) -> None:
-    """Simulated nodes, and one that runs processes unless its name is empty."""
-    command = [sys.executable, "-m", "volcano.local.node", "--kubeconfig", str(address.kubeconfig), "--name", name]
-    command += ["--data-dir", str(root / "node"), "--cpus", "4", "--memory", "8Gi"]
-    command += ["--simulated", str(SIMULATED), "--simulated-cpu", "2", "--simulated-memory", "4Gi"]
-    programs.start("node", command)
+def start_node(root: Path, programs: Programs, address: Address) -> None:
+    """One that runs processes."""
+    _node(root, programs, address, "--name", NODE, "--cpus", "2", "--memory", "4Gi")
+
+
+def start_simulated_nodes(root: Path, programs: Programs, address: Address, count: int) -> None:
+    size = "--simulated-cpu", "2", "--simulated-memory", "4Gi"
+    _node(root, programs, address, "--name", "", "--simulated", str(count), *size)
+
+
+def _node(root: Path, programs: Programs, address: Address, *flags: str) -> None:
+    command = [sys.executable, "-m", "volcano.local.node", "--kubeconfig", str(address.kubeconfig)]
+    programs.start("node", [*command, "--data-dir", str(root / "node"), *flags])
 
 
 def _daemon(programs: Programs, name: str, module: str, address: Address, health: int, *flags: str) -> None:

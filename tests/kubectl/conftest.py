@@ -1,4 +1,4 @@
-"""A cluster for the session, a namespace for each test, and every kubectl that can be had."""
+"""Every kubectl that can be had on local mode, and one on Kubernetes' own control plane; a namespace for each test."""
 
 from __future__ import annotations
 
@@ -8,41 +8,30 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kubectl import binaries
-from tests.kubectl.harness import Cluster, Kubectl, eventually
+from tests.kubectl.harness import Kubectl, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("cluster") / "root")
+@pytest.fixture(scope="session", params=["installed", "1.36", "machine", pytest.param("kube", marks=pytest.mark.kube)])
+def anywhere(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    """kubectl without a namespace of its own; its discovery cache is shared by the tests of one binary."""
     try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
-
-
-@pytest.fixture(scope="session", params=["installed", "1.36", "machine"])
-def binary(request: pytest.FixtureRequest) -> Path:
-    try:
-        if request.param == "installed":
-            return binaries.installed()
-        if request.param == "1.36":
-            return binaries.older(request.config.cache.mkdir("kubectl-1.36"))
-        return binaries.of_the_machine()
+        binary = found(request.param, request.config)
     except binaries.Absent as error:
         pytest.skip(str(error))
-
-
-@pytest.fixture(scope="session")
-def anywhere(cluster: Cluster, binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """kubectl without a namespace of its own; its discovery cache is shared by the tests of one binary."""
-    kubectl = Kubectl(binary, cluster.kubeconfig, tmp_path_factory.mktemp("home"))
+    site = request.getfixturevalue("kube_site" if request.param == "kube" else "local_site")
+    kubectl = Kubectl(binary, site.kubectl.kubeconfig, tmp_path_factory.mktemp("home"))
     eventually("the node to register", lambda: kubectl.get("nodes")["items"])
     return kubectl
+
+
+def found(which: str, config: pytest.Config) -> Path:
+    if which == "1.36":
+        return binaries.older(config.cache.mkdir("kubectl-1.36"))
+    return binaries.of_the_machine() if which == "machine" else binaries.installed()
 
 
 @pytest.fixture(scope="session")
@@ -51,8 +40,7 @@ def numbers() -> Iterator[int]:
 
 
 @pytest.fixture
-def kubectl(anywhere: Kubectl, numbers: Iterator[int]) -> Kubectl:
+def kubectl(anywhere: Kubectl, numbers: Iterator[int]) -> Iterator[Kubectl]:
     """kubectl in a fresh namespace."""
-    namespace = f"test-{next(numbers)}"
-    anywhere("create", "namespace", namespace)
-    return Kubectl(anywhere.binary, anywhere.kubeconfig, anywhere.home, namespace)
+    with anywhere.in_namespace(f"kubectl-{next(numbers)}") as kubectl:
+        yield kubectl

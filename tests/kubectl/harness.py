@@ -7,14 +7,15 @@ import os
 import subprocess
 import sysconfig
 import time
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 READY_SECONDS = 60.0
 
@@ -79,6 +80,14 @@ class Kubectl:
     def get(self, *args: str) -> Any:
         """The objects as JSON."""
         return self("get", *args, "-o", "json").json
+
+    @contextmanager
+    def in_namespace(self, name: str) -> Iterator[Kubectl]:
+        """kubectl in a new namespace, which is let go in the end with all that is in it."""
+        self("create", "namespace", name)
+        eventually("the service account", lambda: self("-n", name, "get", "sa").out)
+        yield replace(self, namespace=name)
+        self("delete", "namespace", name, "--wait=false", "--ignore-not-found")
 
     def _argv(self, args: tuple[str, ...]) -> list[str]:
         scope = ["--namespace", self.namespace] if self.namespace else []

@@ -172,12 +172,14 @@ def test_patch_of_the_status(kubectl: Kubectl) -> None:
     assert (job["status"]["retryCount"], job["spec"]["minAvailable"]) == (7, 1)
 
 
-def test_patches_that_do_not_fit_say_why(kubectl: Kubectl) -> None:
-    kubectl.create(config_map("c"), vcjob("j"))
-    failed_test = '[{"op":"test","path":"/data/a","value":"x"}]'
-    assert (
-        "testing path /data/a failed" in kubectl("patch", "cm", "c", "--type=json", "-p", failed_test, fails=True).err
-    )
+def test_a_json_patch_whose_test_fails_says_which(kubectl: Kubectl) -> None:
+    kubectl.create(config_map("c"))
+    test = '[{"op":"test","path":"/data/a","value":"x"}]'
+    assert "testing path /data/a failed" in kubectl("patch", "cm", "c", "--type=json", "-p", test, fails=True).err
+
+
+def test_a_kind_without_strategic_merges_refuses_them(kubectl: Kubectl) -> None:
+    kubectl.create(vcjob("j"))
     strategic = kubectl("patch", "vcjob", "j", "--type=strategic", "-p", '{"spec":{}}', fails=True)
     assert "strategic-merge-patch+json is not supported by" in strategic.err
 
