@@ -39,7 +39,7 @@ def snakemake(folder: Path, target: str) -> subprocess.CompletedProcess[str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=100,
         check=False,
     )
 
