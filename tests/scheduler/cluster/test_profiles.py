@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from volcano.api.core import Affinity
+from volcano.api.core import Affinity, Pod, Volume
 from volcano.testing.builders import gang, node, pod
 from volcano.testing.world import World
 
@@ -32,3 +32,22 @@ def test_a_selector_for_the_job_name_tells_their_pods_apart() -> None:
     assert len({task.profile.id for task in world.cluster.tasks.values()}) == 3
     assert world.cycle().binds == {"default/c-w-0": "n2"}
     assert world.cluster.nodes.used[world.cluster.nodes.row_of["n1"], 0] == 1000
+
+
+def test_the_token_that_each_pod_mounts_under_a_name_of_its_own_tells_nobody_apart() -> None:
+    world = World(pods=[mounting(f"p{i}", {"name": f"kube-api-access-{i}", "projected": {}}) for i in range(2)])
+
+    assert len({task.profile.id for task in world.cluster.tasks.values()}) == 1
+
+
+def test_a_claim_does() -> None:
+    claims = [{"name": "data", "persistentVolumeClaim": {"claimName": f"claim-{i}"}} for i in range(2)]
+    world = World(pods=[mounting(f"p{i}", claim) for i, claim in enumerate(claims)])
+
+    assert len({task.profile.id for task in world.cluster.tasks.values()}) == 2
+
+
+def mounting(name: str, volume: dict[str, object]) -> Pod:
+    made = pod(name, cpu=1)
+    made.spec.volumes = [msgspec.convert(volume, Volume)]
+    return made
