@@ -1,4 +1,4 @@
-"""One cluster for all clients, as people start it; each test has a namespace of its own."""
+"""A cluster of each kind for all clients; each test has a namespace of its own."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kubectl.harness import Cluster
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.kube_cluster.sites import Site
+
 
 @pytest.fixture(scope="session")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    cluster = Cluster(tmp_path_factory.mktemp("cluster") / "root")
-    try:
-        cluster.start()
-        yield str(cluster.kubeconfig)
-    finally:
-        cluster.stop()
+def kubeconfig(any_site: Site) -> str:
+    return str(any_site.kubectl.kubeconfig)
 
 
 @pytest.fixture(scope="session")
@@ -31,4 +26,4 @@ def numbers() -> Iterator[int]:
 @pytest.fixture
 def name(numbers: Iterator[int]) -> str:
     """A name for the namespace of a test."""
-    return f"test-{next(numbers)}"
+    return f"client-{next(numbers)}"
