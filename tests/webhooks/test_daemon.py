@@ -20,6 +20,7 @@ from volcano.http.message import Response
 from volcano.http.tls import client_context
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
+from volcano.local.apiserver.admission import conditions
 from volcano.local.apiserver.app import ApiServer
 from volcano.webhooks import manager
 from volcano.webhooks.identity import SECRET_NAME, SecretIdentity
@@ -195,7 +196,9 @@ def test_configurations_that_exist_keep_everything_but_their_bundle():
     run(scenario)
 
 
-def test_pods_of_others_start_while_we_are_down():
+def test_pods_of_others_start_while_we_are_down(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(conditions, "engine", no_engine)
+
     async def scenario() -> None:
         async with api() as client, daemon(client):
             mutating = await client.get(MUTATING_WEBHOOKS.untyped, "volcano-admission-service-pods-mutate")
@@ -204,6 +207,11 @@ def test_pods_of_others_start_while_we_are_down():
             assert validating["webhooks"][0]["failurePolicy"] == "Ignore", "this server evaluates no conditions"
 
     run(scenario)
+
+
+def no_engine() -> Any:
+    """A server without the extra that evaluates conditions."""
+    raise conditions.NoEngine
 
 
 def test_servers_that_evaluate_conditions_ask_about_our_pods_alone():

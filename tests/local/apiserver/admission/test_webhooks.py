@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.local.apiserver.api import CONFIGMAPS, Api, api, configmap
+from tests.local.apiserver.api import CONFIGMAPS, Answer, Api, api, configmap
 from volcano.http.message import Request, Response
 from volcano.http.server import serve
 from volcano.http.tls import server_context
 from volcano.local.apiserver import certificates
+from volcano.local.apiserver.admission import conditions
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 Judge = Callable[[dict[str, Any]], dict[str, Any]]
@@ -65,6 +67,10 @@ async def register(call: Api, pki: certificates.Pki, kind: str, port: int, **mor
 
 def deny(review: dict[str, Any]) -> dict[str, Any]:
     return {"allowed": False, "status": {"message": f"no {review['name']} here"}, "warnings": ["think again"]}
+
+
+def allow(_: dict[str, Any]) -> dict[str, Any]:
+    return {"allowed": True}
 
 
 def label(_: dict[str, Any]) -> dict[str, Any]:
@@ -191,12 +197,79 @@ async def test_a_dry_run_asks_only_webhooks_without_side_effects(pki: certificat
         assert (answer.status, seen[0]["dryRun"]) == (400, True)
 
 
-async def test_conditions_that_nobody_evaluates_are_refused() -> None:
+def conditional(*expressions: str, **more: Any) -> dict[str, Any]:
+    conditions = [{"name": f"c{number}", "expression": text} for number, text in enumerate(expressions)]
+    return {"matchConditions": conditions, **more}
+
+
+@pytest.mark.parametrize(
+    ("expressions", "asked"),
+    [
+        (["object.metadata.name == 'a'"], True),
+        (["object.metadata.name == 'b'"], False),
+        (["request.operation == 'CREATE'", "request.userInfo.username == 'system:admin'"], False),
+        (["oldObject == null", "object.?data.?missing.orValue('') == ''"], True),
+        (["object.data.missing == 'x'", "false"], False),
+    ],
+)
+async def test_a_webhook_is_asked_when_all_its_conditions_hold(
+    pki: certificates.Pki, expressions: list[str], asked: bool
+) -> None:
+    pytest.importorskip("cel_expr_python", reason="the extra volcano[cel] is not installed")
+    async with api() as call, hook(pki, allow) as (port, seen):
+        await register(call, pki, "Validating", port, **conditional(*expressions))
+        await call.made(CONFIGMAPS, configmap("a"))
+
+        assert bool(seen) == asked
+
+
+@pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
+async def test_a_condition_without_an_answer_is_a_failure_of_the_webhook(
+    pki: certificates.Pki, policy: str, status: int
+) -> None:
+    pytest.importorskip("cel_expr_python", reason="the extra volcano[cel] is not installed")
+    async with api() as call, hook(pki, allow) as (port, seen):
+        await register(call, pki, "Validating", port, **conditional("object.data.x == 'y'", failurePolicy=policy))
+        answer = await call.post(CONFIGMAPS, configmap("a"))
+
+        assert (answer.status, seen) == (status, [])
+
+
+async def refused_conditions(*conditions: dict[str, str]) -> Answer:
     webhook = {"name": "a.b.c", "clientConfig": {"url": "https://x"}, "sideEffects": "None"}
-    webhook |= {"admissionReviewVersions": ["v1"], "matchConditions": [{"name": "m", "expression": "true"}]}
+    webhook |= {"admissionReviewVersions": ["v1"], "matchConditions": list(conditions)}
     async with api() as call:
-        answer = await call.post(
+        return await call.post(
             f"{REGISTRATION}/validatingwebhookconfigurations", {"metadata": {"name": "h"}, "webhooks": [webhook]}
         )
-        assert answer.status == 422
-        assert "webhooks[0].matchConditions: Forbidden" in answer.message
+
+
+async def test_conditions_that_cannot_be_are_refused_by_name() -> None:
+    pytest.importorskip("cel_expr_python", reason="the extra volcano[cel] is not installed")
+    answer = await refused_conditions(
+        {"name": "m", "expression": "object."},
+        {"name": "n", "expression": "1"},
+        {"name": "o", "expression": "authorizer.group('').check('get').allowed()"},
+    )
+
+    assert answer.status == 422
+    assert [cause["field"].removeprefix("webhooks[0].matchConditions") for cause in answer["details.causes"]] == [
+        "[0].expression",
+        "[1].expression",
+        "[2].expression",
+    ]
+
+
+async def test_without_the_engine_conditions_are_refused_and_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "cel_expr_python.cel", None)
+    conditions.engine.cache_clear()
+    try:
+        answer = await refused_conditions({"name": "m", "expression": "object.kind == 'nobody compiled this before'"})
+    finally:
+        conditions.engine.cache_clear()
+
+    assert answer.status == 422
+    assert "webhooks[0].matchConditions: Forbidden" in answer.message
+    assert "pip install 'volcano[cel]'" in answer.message

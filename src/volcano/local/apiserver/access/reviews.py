@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.access.authn import Authenticator
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.catalog.kinds import Kinds
-    from volcano.local.apiserver.clock import Clock
+    from volcano.local.apiserver.clock import WallClock
     from volcano.local.apiserver.faults import Cause
 
 JsonObject = dict[str, Any]
@@ -30,7 +30,7 @@ JsonObject = dict[str, Any]
 class Reviews:
     """One method per kind of review."""
 
-    def __init__(self, authorizer: Authorizer, authenticator: Authenticator, kinds: Kinds, clock: Clock) -> None:
+    def __init__(self, authorizer: Authorizer, authenticator: Authenticator, kinds: Kinds, clock: WallClock) -> None:
         self._authorizer = authorizer
         self._authenticator = authenticator
         self._kinds = kinds

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from volcano.local.apiserver import status
+from volcano.local.apiserver.admission.conditions import ConditionError, NoEngine, hold
 from volcano.local.apiserver.admission.webhook_client import WebhookClient, WebhookFailed
 from volcano.local.apiserver.merging.patch import json_patch
 from volcano.local.apiserver.verbs.selection import selector_matches
@@ -111,7 +112,9 @@ class Webhooks:
         webhooks = self._webhooks(collection)
         if not webhooks or attributes.call.resource.group == "admissionregistration.k8s.io":
             return []
-        return [webhook for webhook in webhooks if self._matches(webhook.spec, attributes)]
+        return [
+            webhook for webhook in webhooks if self._matches(webhook.spec, attributes) and _holds(webhook, attributes)
+        ]
 
     def _webhooks(self, name: str) -> list[Webhook]:
         collection = self._store.collection(name)
@@ -149,6 +152,21 @@ class Webhooks:
             return True
         entry = self._store.latest("namespaces", name)
         return entry is None or selector_matches(selector, entry.labels or {})
+
+
+def _holds(webhook: Webhook, attributes: Attributes) -> bool:
+    """Whether the webhook's conditions hold; those that have no answer fail the write, or leave the webhook out."""
+    conditions = webhook.spec.get("matchConditions")
+    if not conditions:
+        return True
+    request = _request(attributes, "")
+    values = {"object": request.pop("object"), "oldObject": request.pop("oldObject"), "request": request}
+    try:
+        return hold(conditions, values)
+    except (ConditionError, NoEngine) as error:
+        if webhook.fails_closed:
+            raise _failed(webhook, str(error)) from error
+        return False
 
 
 def _rule_covers(rule: JsonObject, call: Call, operation: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from volcano.local.apiserver.admission import conditions
 from volcano.local.apiserver.status import cause, required
 from volcano.local.apiserver.strategies import events, metadata
 
@@ -235,9 +236,7 @@ class WebhookConfigurationStrategy(Strategy):
             if webhook.get("sideEffects") not in ("None", "NoneOnDryRun"):
                 text = f'Unsupported value: "{webhook.get("sideEffects")}": supported values: "None", "NoneOnDryRun"'
                 causes.append(cause(f"{field}.sideEffects", text, "FieldValueNotSupported"))
-            if webhook.get("matchConditions"):
-                text = "Forbidden: this server evaluates no CEL expressions: use rules and selectors"
-                causes.append(cause(f"{field}.matchConditions", text, "FieldValueForbidden"))
+            causes += conditions.faults(f"{field}.matchConditions", webhook.get("matchConditions") or ())
             if "v1" not in (webhook.get("admissionReviewVersions") or ()):
                 text = "Invalid value: must include at least one of v1"
                 causes.append(cause(f"{field}.admissionReviewVersions", text))
