@@ -29,6 +29,7 @@ from volcano.local.builtin.namespaces import NamespaceController
 from volcano.local.builtin.nodes import NodeController
 from volcano.local.builtin.replicasets import ReplicaSetController
 from volcano.local.builtin.serviceaccounts import ServiceAccountController
+from volcano.local.builtin.services import ServiceController
 from volcano.local.builtin.statefulsets import StatefulSetController
 from volcano.local.builtin.world import World
 from volcano.local.node.certificates import authorities_of
@@ -50,6 +51,7 @@ async def run(client: Client, *, authority: str = "", ready: asyncio.Event | Non
         BatchJobController(client, world),
         NodeController(client, world),
         ClaimController(client, world),
+        ServiceController(client, world),
         GarbageCollector(client, world, kinds),
     ]
     for controller in controllers:

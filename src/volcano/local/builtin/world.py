@@ -10,13 +10,14 @@ from typing import Any
 
 from volcano.api.meta import JsonObject
 from volcano.api.resource import Resource
-from volcano.api.resources import BATCH_JOBS, DAEMON_SETS, DEPLOYMENTS, NODES, REPLICA_SETS, STATEFUL_SETS
+from volcano.api.resources import BATCH_JOBS, DAEMON_SETS, DEPLOYMENTS, NODES, REPLICA_SETS, SERVICES, STATEFUL_SETS
 from volcano.kube.client import Client
 from volcano.kube.informer import Informer
 from volcano.local.builtin.views import POD_VIEWS, Head, PodView, controller_of, document_controller_uid, viewed_as
 
 BY_CONTROLLER = "controller"
 BY_NODE = "node"
+BY_NAMESPACE = "namespace"
 
 
 class World:
@@ -37,8 +38,11 @@ class World:
         self.nodes: Informer[JsonObject] = Informer(client, NODES.untyped)
         self.stateful_sets: Informer[JsonObject] = Informer(client, STATEFUL_SETS.untyped)
         self.daemon_sets: Informer[JsonObject] = Informer(client, DAEMON_SETS.untyped)
+        self.services: Informer[JsonObject] = Informer(
+            client, SERVICES.untyped, indexers={BY_NAMESPACE: lambda service: [service["metadata"]["namespace"]]}
+        )
         self._shared: list[Informer[Any]] = [
-            *(self.pods, self.nodes, self.jobs),
+            *(self.pods, self.nodes, self.jobs, self.services),
             *(self.replica_sets, self.deployments, self.stateful_sets, self.daemon_sets),
         ]
 
