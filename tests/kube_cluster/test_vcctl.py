@@ -94,7 +94,8 @@ def test_commands_outwait_a_restart_of_the_api_server(
         pytest.skip("the API server of local mode cannot be killed by itself")
     monkeypatch.setenv("KUBECONFIG", str(site.kubectl.kubeconfig))
     monkeypatch.setattr(connection, "PATIENCE_SECONDS", 30.0)
-    site.job("run", "through", "-R", "cpu=100m", "-L", "", "--", "sleep", "5")
+    size = ("-R", "cpu=100m", "-L", "")
+    site.vcctl("job", "run", "through", "-n", site.namespace, *size, "--", "sleep", "5")
 
     site.members.programs.restart("kube-apiserver")
 
