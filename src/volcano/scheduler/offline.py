@@ -27,6 +27,7 @@ from volcano.scheduler.framework.decisions import Decisions, PodGroupDecision
 from volcano.scheduler.framework.options import Options
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.registry import Registry
+from volcano.scheduler.framework.remedies import remedy
 
 Admit = Callable[[JsonObject], JsonObject]
 """Admission of one manifest: the mutated object, or an exception that says why not."""
@@ -329,6 +330,7 @@ def _reason(reason: Reason) -> JsonObject:
         "have": reason.have,
         "blocker": reason.blocker,
         "message": str(reason),
+        "remedy": remedy(reason),
         "nodes": dict(reason.nodes),
         "cause": _reason(reason.cause) if reason.cause is not None else None,
     }

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from volcano.api import keys
 from volcano.api.batch import NetworkTopologySpec
-from volcano.api.core import Affinity, Pod
-from volcano.api.core.pods import TopologySpreadConstraint
+from volcano.api.core import Affinity, Pod, TopologySpreadConstraint
 from volcano.api.meta import LabelSelector, ObjectMeta
 from volcano.api.topology import ExactMatch, HyperNode, HyperNodeSpec, MemberSelector, MemberSpec
 from volcano.scheduler.framework import conf as conf_file, registry as registries
@@ -127,7 +126,7 @@ def build(draw: Draw, conf: str) -> World:
     free = [[one.cpu, one.gpu, one.pods] for one in draw.nodes]
     made = World(
         nodes=[
-            node(f"n{i}", cpu=one.cpu, pods=one.pods, labels={"zone": one.zone}, **{GPU: one.gpu})
+            node(f"n{i}", cpu=one.cpu, pods=one.pods, labels={"zone": one.zone}, **{GPU: one.gpu})  # type: ignore[arg-type]
             for i, one in enumerate(draw.nodes)
         ],
         queues=[

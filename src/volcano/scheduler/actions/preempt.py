@@ -23,10 +23,10 @@ from volcano.scheduler.actions.eviction import (
 from volcano.scheduler.actions.preempt_choice import Plan, best_plan
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
-from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.cluster.tasks import PREEMPTABLE_STATUSES, Task
 from volcano.scheduler.framework.action import Action
 from volcano.scheduler.framework.heap import Heap
-from volcano.scheduler.framework.reasons import FITS
+from volcano.scheduler.framework.reasons import FITS, Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 
@@ -72,6 +72,7 @@ class Preempt(Action):
             commit(session, statement, "preemptable", self.name)
         else:
             statement.discard()
+            _note_obstacle(session, queue, job)
 
     def _within_job(self, session: Session, queue: Queue, job: Job) -> None:
         """One task after the other, until one finds no place; nothing counts before the job is whole."""
@@ -133,6 +134,21 @@ class Preempt(Action):
         arguments = self.arguments
         wanted: int = max(nodes * arguments.candidates_percentage // 100, arguments.candidates_at_least)
         return int(min(wanted, arguments.candidates_at_most, nodes))
+
+
+def _note_obstacle(session: Session, queue: Queue, job: Job) -> None:
+    """Where all that runs in the queue is as important as the job, say so."""
+    others = [
+        other
+        for other in queue.jobs.values()
+        if other is not job and any(task.status in PREEMPTABLE_STATUSES for task in other.tasks.values())
+    ]
+    if others and all(other.priority >= job.priority for other in others):
+        least = min(others, key=lambda other: other.priority)
+        text = f"no job that runs in queue {queue.name!r} is less important: {least.key} has priority {least.priority}"
+        session.obstacles[job.key] = Reason(
+            Stage.QUEUE, "PriorityTooLow", need=least.priority + 1, have=job.priority, blocker=least.key, message=text
+        )
 
 
 def _may_claim(session: Session, job: Job) -> bool:

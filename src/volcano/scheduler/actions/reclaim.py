@@ -14,6 +14,7 @@ from volcano.scheduler.actions.eviction import (
     candidate_nodes,
     claim_in_turn,
     commit,
+    is_worth,
     may_evict,
     starving_jobs,
 )
@@ -61,9 +62,10 @@ class Reclaim(Action):
         search = Search(session, statement, claimant, queue, self.name)
 
         def is_candidate(task: Task) -> bool:
-            return _may_be_reclaimed(session, task, queue)
+            return _may_be_reclaimed(session, task, queue) and is_worth(task, claimant)
 
-        for mask in session.by_preference(candidate_nodes(search.board)):
+        nodes = candidate_nodes(search.board) & session.mask_of(session.topology.reachable(claimant))
+        for mask in session.by_preference(nodes):
             for row in np.sort(search.board.rows[mask]).tolist():
                 if search.has_candidates(row, is_candidate) and self._on_node(search, row, is_candidate):
                     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from volcano.api.scheduling import UNSCHEDULABLE
@@ -147,14 +148,17 @@ def _reason(session: Session, job: Job) -> Reason:
     failing = [task for task in job.pending.values() if task.uid in session.fit_errors]
     origin = min(failing, key=lambda task: task.order, default=None)
     error = session.fit_errors[origin.uid] if origin is not None else None
+    limited = session.topology.limit(job) is not None
+    cause = error.as_reason(origin.key) if error is not None and origin is not None else None
+    obstacle = session.obstacles.get(job.key)
     return Reason(
-        Stage.GANG,
-        "NotEnoughResources",
+        Stage.TOPOLOGY if limited else Stage.GANG,
+        "NoDomainFits" if limited else "NotEnoughResources",
         need=job.min_available,
         have=reached,
         message=job_text(session, job),
         nodes=error.nodes if error is not None else (),
-        cause=error.as_reason(origin.key) if error is not None and origin is not None else None,
+        cause=replace(cause, cause=obstacle) if cause is not None else obstacle,
     )
 
 

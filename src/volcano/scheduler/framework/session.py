@@ -80,6 +80,8 @@ class Session:
         self.job_messages: dict[str, str] = {}
         """What is said about a job's pods that have no error of their own."""
         self.reasons: dict[str, Reason] = {}
+        self.obstacles: dict[str, Reason] = {}
+        """Why a job could not take room from others, by key."""
         self.conditions: defaultdict[str, list[Condition]] = defaultdict(list)
         self.events: list[ClusterEvent] = []
         self.tried: set[Task] = set()

@@ -10,7 +10,7 @@ import numpy as np
 from volcano.scheduler.cluster.hypernodes import HyperNodes, Topology
 from volcano.scheduler.cluster.jobs import Job, SubJob
 from volcano.scheduler.cluster.nodes import Index
-from volcano.scheduler.cluster.tasks import ALLOCATED_STATUSES, NO_NODE, Status
+from volcano.scheduler.cluster.tasks import ALLOCATED_STATUSES, NO_NODE, Status, Task
 from volcano.scheduler.framework.reasons import Reason, Stage
 
 if TYPE_CHECKING:
@@ -64,6 +64,25 @@ class SessionTopology:
         job.allocated_hypernode = ""
         for sub_job in job.sub_jobs.values():
             job.allocated_hypernode = self.tree.common(job.allocated_hypernode, sub_job.allocated_hypernode)
+
+    def reachable(self, task: Task) -> Index:
+        """Nodes where the task could live with the members of its job that have a place, as far as each may spread."""
+        rows: Index = self.session.rows
+        if task.job is None or task.sub_job is None or not task.job.has_topology:
+            return rows
+        everybody = np.unique(np.concatenate([rows_of(sub_job) for sub_job in task.job.sub_jobs.values()]))
+        for subject, members in ((task.job, everybody), (task.sub_job, rows_of(task.sub_job))):
+            limit = self.limit(subject)
+            if limit is not None:
+                rows = np.intersect1d(rows, self._around(members, limit.tier))
+        return rows
+
+    def _around(self, members: Index, tier: int) -> Index:
+        """The nodes of the largest domain up to this tier that holds the members, or of all such domains."""
+        tree = self.tree
+        around = tree.ancestors(tree.smallest_holding(members)) if len(members) else list(tree.domains)
+        found = [tree[name] for name in around if tree[name].tier <= tier]
+        return np.unique(np.concatenate([domain.rows for domain in found])) if found else np.empty(0, dtype=np.intp)
 
     def _limit(self, subject: Job | SubJob) -> Limit | None:
         if isinstance(subject, Job):

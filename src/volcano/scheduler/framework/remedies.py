@@ -1,0 +1,68 @@
+"""What a person could change so that a job gets on: one sentence for each code of a reason.
+
+reasons.py has the records; `vcctl explain` and `vcctl schedule` print the sentence beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from volcano.scheduler.framework.reasons import Reason
+
+_BY_CODE: Final = {
+    "ActionFailed": "look into the scheduler's log, and report the failure to the author of {blocker}",
+    "ClusterOverused": "wait for room, ask for less (spec.minResources), or raise overcommit-factor",
+    "ExtenderRefused": "ask whoever runs the scheduler extender",
+    "HyperNodesNotReady": "correct the HyperNodes, or drop spec.networkTopology",
+    "NoCpus": "ask for fewer exclusive CPUs, or relax the NUMA policy of the pods",
+    "NoDevices": "ask for fewer devices, or add nodes that have them",
+    "NotEnqueued": "wait for its turn in the queue",
+    "NotEnoughPodsOfTask": "create the missing pods, or lower the minimum of the role (minTaskMember)",
+    "NotEnoughTasks": "create the missing pods, or lower minMember to the number of pods that exist",
+    "PluginFailed": "correct plugin {blocker}, or remove it from the configuration: the scheduler's log has more",
+    "PodGroupNotFound": "create podgroup {blocker}, or correct the pods' annotation scheduling.k8s.io/group-name",
+    "PriorityTooLow": "wait for {blocker} to finish, or give the job a higher priorityClassName",
+    "QueueMisplaced": "use a queue without children whose parents all exist",
+    "QueueNotFound": "create queue {blocker}, or name another one (spec.queue)",
+    "QueueNotOpen": "open queue {blocker}, or submit to another one",
+    "QueueQuotaExceeded": "wait for jobs of queue {blocker} to finish, raise what it may use, or ask for less",
+    "ResourceClaim": "check the pod's ResourceClaims, their DeviceClass, and what the nodes' drivers offer",
+    "ResourceQuotaExceeded": "raise ResourceQuota {blocker}, or ask for less",
+    "TierUnknown": "name a tier that a HyperNode has (spec.networkTopology.highestTierName)",
+    "VolumeBindingFailed": "create a volume that the claim can be bound to, or another storage class",
+    "VolumeNotReady": "create the missing claim, or wait until it is bound",
+}
+
+_BY_NODE_TEXT: Final = (
+    ("Too many pods", "wait for room, or raise the nodes' limit of pods"),
+    ("node affinity/selector", "label nodes as the pods ask, or change their nodeSelector and node affinity"),
+    ("taint", "let the pods tolerate the taint, or remove it from the nodes"),
+    ("unschedulable", "uncordon nodes"),
+    ("free ports", "use other host ports, or add nodes"),
+    ("affinity rules", "relax the pods' affinity to other pods, or add nodes"),
+    ("topology spread", "relax the pods' topologySpreadConstraints, or add nodes in the domains that lack them"),
+    ("volume", "check the pods' volume claims and where their volumes can be used"),
+    ("persistentvolumeclaim", "create the claim, or correct its name in the pods"),
+    ("node shard", "wait until the shard gets nodes, or use another scheduler"),
+    ("GPU", "ask for less of the devices, or add nodes that have them"),
+    ("device", "ask for less of the devices, or add nodes that have them"),
+)
+_INSUFFICIENT: Final = "Insufficient "
+_OTHERWISE: Final = "wait for room, or ask for less"
+
+
+def remedy(reason: Reason) -> str:
+    """About the innermost cause that something can be done about."""
+    inner = remedy(reason.cause) if reason.cause is not None else ""
+    if inner and inner != _OTHERWISE:
+        return inner
+    if reason.code in _BY_CODE:
+        return _BY_CODE[reason.code].format(blocker=reason.blocker or "it")
+    most_first = sorted(reason.nodes, key=lambda pair: -pair[1])
+    for text, _ in most_first:
+        if text.startswith(_INSUFFICIENT):
+            return f"ask for less {text.removeprefix(_INSUFFICIENT)} per pod, wait for room, or add nodes"
+        for part, advice in _BY_NODE_TEXT:
+            if part in text:
+                return advice
+    return _OTHERWISE
