@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import types
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -27,8 +28,7 @@ class WrongTypeError(ValueError):
 def decode(struct: type[T], values: Mapping[str, Any], owner: str) -> tuple[T, list[str]]:
     """The struct, and what is wrong with the given values. `owner` names the plugin or action in messages."""
     warnings: list[str] = []
-    hints = get_type_hints(struct)
-    fields = {info.encode_name: info for info in msgspec.structs.fields(struct) if info.name != REST}
+    hints, fields = _shape(struct)
     prefixes: tuple[str, ...] = getattr(struct, "prefixes", ())
     known: dict[str, Any] = {}
     rest: dict[str, Any] = {}
@@ -46,6 +46,13 @@ def decode(struct: type[T], values: Mapping[str, Any], owner: str) -> tuple[T, l
     if prefixes:
         known[REST] = rest
     return struct(**known), warnings
+
+
+@lru_cache(maxsize=256)
+def _shape(struct: type[msgspec.Struct]) -> tuple[dict[str, Any], dict[str, msgspec.structs.FieldInfo]]:
+    """Types by attribute, and fields by their names in the conf file. Every cycle asks, and finding out is slow."""
+    fields = {info.encode_name: info for info in msgspec.structs.fields(struct) if info.name != REST}
+    return get_type_hints(struct), fields
 
 
 def coerce(value: Any, wanted: Any) -> Any:
