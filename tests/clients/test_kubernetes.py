@@ -137,6 +137,20 @@ def test_scaling_by_the_scale_of_a_deployment(connection: client.ApiClient, name
     assert apps.read_namespaced_deployment("d", namespace).spec.replicas == 2
 
 
+def test_a_service_leads_to_its_pods(connection: client.ApiClient, core: CoreV1Api, namespace: str) -> None:
+    client.AppsV1Api(connection).create_namespaced_deployment(namespace, deployment("d"))
+    spec = {"selector": {"app": "d"}, "ports": [{"port": 80}]}
+    core.create_namespaced_service(namespace, {"metadata": {"name": "d"}, "spec": spec})
+    for event in watch.Watch().stream(core.list_namespaced_endpoints, namespace, timeout_seconds=30):
+        subsets = event["object"].subsets
+        if subsets and subsets[0].addresses:
+            break
+    [pod_of_service] = core.list_namespaced_pod(namespace).items
+
+    assert subsets[0].addresses[0].target_ref.name == pod_of_service.metadata.name
+    assert subsets[0].addresses[0].ip == pod_of_service.status.pod_ip
+
+
 def test_a_log_is_read_and_followed(core: CoreV1Api, namespace: str) -> None:
     name = started(core, namespace, "echo one; sleep 0.3; echo two")
 

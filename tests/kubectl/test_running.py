@@ -62,6 +62,21 @@ def test_a_rollout_is_followed_to_its_end(kubectl: Kubectl) -> None:
     eventually("the pods to go", lambda: not kubectl.get("pods", "-l", "app=d")["items"])
 
 
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
+def test_the_history_of_a_set_is_told_and_undone(kubectl: Kubectl, kind: str) -> None:
+    made = deployment("s")
+    spec = {key: made["spec"][key] for key in ("selector", "template")}
+    spec |= {"serviceName": "s", "replicas": 1} if kind == "StatefulSet" else {}
+    kubectl.create({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "s"}, "spec": spec})
+    kubectl("rollout", "status", f"{kind}/s", "--timeout=40s")
+    kubectl("set", "image", f"{kind}/s", "main=busybox:2")
+    eventually("a second revision", lambda: kubectl("rollout", "history", f"{kind}/s").out.split()[-2:][0] == "2")
+    assert "busybox:2" in kubectl("rollout", "history", f"{kind}/s", "--revision=2").out
+    kubectl("rollout", "undo", f"{kind}/s")
+    assert kubectl.get(kind, "s")["spec"]["template"]["spec"]["containers"][0]["image"] == "busybox"
+    kubectl("delete", kind, "s")
+
+
 def test_delete_cascades_as_it_is_told(kubectl: Kubectl) -> None:
     for name in ("background", "foreground", "orphan"):
         kubectl.create(deployment(name))

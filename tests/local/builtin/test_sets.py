@@ -8,8 +8,15 @@ from typing import Any
 from tests.local.builtin.test_controllers import TEMPLATE, world
 from tests.local.node.cluster import until
 from volcano.api.meta import JsonObject
-from volcano.api.resources import DAEMON_SETS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
-from volcano.local.builtin import ordinals, placing
+from volcano.api.resources import (
+    CONTROLLER_REVISIONS,
+    DAEMON_SETS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    STATEFUL_SETS,
+)
+from volcano.local.builtin import ordinals, placing, revisions
 from volcano.local.builtin.views import ConditionView, Meta, PodSpecView, PodStatusView, PodView
 
 SELECTOR = {"matchLabels": {"app": "web"}}
@@ -47,6 +54,14 @@ def test_numbered_pods_go_highest_first() -> None:
     assert due(stateful(1), *many) == ([], ["db-3"])
     assert due(stateful(1), *many[:3], pod("db-3", going=True)) == ([], [])
     assert due(stateful(1, podManagementPolicy="Parallel"), *many) == ([], ["db-3", "db-2", "db-1"])
+
+
+def test_of_old_templates_as_many_are_remembered_as_the_set_says() -> None:
+    known = [{"metadata": {"name": f"db-{number}"}, "revision": number} for number in range(1, 6)]
+    owner = stateful(1, revisionHistoryLimit=2) | {"status": {"currentRevision": "db-1", "updateRevision": "db-5"}}
+
+    assert revisions.superfluous(owner, known) == ["db-2"]
+    assert revisions.superfluous(stateful(1), known) == []
 
 
 def test_ended_pods_are_made_again() -> None:
@@ -113,6 +128,11 @@ async def _life_of_a_stateful_set() -> None:
         await here.client.patch(STATEFUL_SETS.untyped, "db", {"spec": {"replicas": 1}}, "default")
         await until(lambda: _names(here, ["db-0"]))
 
+        assert await _history(here) == [(1, "nginx"), (2, "nginx:2")]
+        await here.client.patch(STATEFUL_SETS.untyped, "db", {"spec": {"template": TEMPLATE}}, "default")
+        await until(lambda: _images(here, "nginx", 1))
+        assert await _history(here) == [(2, "nginx:2"), (3, "nginx")]
+
 
 async def _life_of_a_daemon_set() -> None:
     async with world() as here:
@@ -121,6 +141,14 @@ async def _life_of_a_daemon_set() -> None:
 
         await here.client.delete(NODES, "sim-001")
         await until(lambda: _ready(here, DAEMON_SETS, "d", "desiredNumberScheduled", 1))
+
+
+async def _history(here: Any) -> list[tuple[int, str]]:
+    """The numbers and images that are remembered."""
+    revisions = (await here.client.list(CONTROLLER_REVISIONS.untyped, "default")).items
+    return sorted(
+        (item["revision"], item["data"]["spec"]["template"]["spec"]["containers"][0]["image"]) for item in revisions
+    )
 
 
 async def _ready(here: Any, resource: Any, name: str, field: str, count: int) -> bool:

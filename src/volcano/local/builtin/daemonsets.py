@@ -25,6 +25,7 @@ class DaemonSetController(OwnerController):
 
     async def step(self, owner: JsonObject, pods: list[PodView]) -> JsonObject:
         revision, nodes = template_hash(owner["spec"]["template"]), list(self.world.nodes.store.values())
+        await self.revisions.note(owner, revision)
         observed = (owner.get("status") or {}).get("observedGeneration", 0)
         may_differ = observed and (observed != owner["metadata"].get("generation") or self._is_updating(owner))
         outdated = await self.outdated(owner, revision) if pods and may_differ else set()

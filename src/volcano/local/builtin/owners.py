@@ -17,6 +17,7 @@ from volcano.kube.errors import AlreadyExists, NotFound
 from volcano.kube.informer import Callbacks, Informer
 from volcano.local.builtin.controller import Controller
 from volcano.local.builtin.expectations import Expectations
+from volcano.local.builtin.revisions import Revisions
 from volcano.local.builtin.views import PodView, controller_of
 from volcano.local.builtin.world import BY_CONTROLLER
 
@@ -29,6 +30,7 @@ class OwnerController(Controller):
 
     def connect(self) -> None:
         self._expectations = Expectations()
+        self.revisions = Revisions(self.client, self.kind)
         self.owners: Informer[JsonObject] = self.world.heads(self.resource)
         self.owners.add_handler(Callbacks(self._add, lambda _old, new: self._add(new), self._forget))
         self.world.pods.add_handler(Callbacks(self._pod_seen, lambda _old, new: self._pod_seen(new), self._pod_gone))
@@ -89,6 +91,7 @@ class OwnerController(Controller):
         self.queue.add(f"{owner['metadata']['namespace']}/{owner['metadata']['name']}")
 
     def _forget(self, owner: JsonObject) -> None:
+        self.revisions.forget(owner["metadata"]["uid"])
         self._expectations.forget(owner["metadata"]["uid"])
 
     def _pod_seen(self, pod: PodView) -> None:

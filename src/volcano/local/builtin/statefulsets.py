@@ -21,6 +21,7 @@ class StatefulSetController(OwnerController):
 
     async def step(self, owner: JsonObject, pods: list[PodView]) -> JsonObject:
         revision = template_hash(owner["spec"]["template"])
+        await self.revisions.note(owner, revision)
         outdated = await self.outdated(owner, revision) if pods and self._may_differ(owner, revision) else set()
         plan = ordinals.plan(owner, pods, outdated)
         for number in plan.create:
