@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test soak check bench kube test-kube docs clean chart sbom audit chaos
+.PHONY: help install demo test soak check bench kube test-kube integrations docs clean chart sbom audit chaos
 
 help: ## Show what each verb does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F '\t' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -21,7 +21,7 @@ demo: $(STAMP) ## Run two gangs from submission to completion on this machine (a
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python examples/demo.py
 
 test: $(STAMP) ## Run all tests
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not soak and not kube'
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m 'not soak and not kube and not heavy'
 
 soak: $(STAMP) ## Run the long tests: kill -9 rounds and long random sequences
 	$(BIN)/python -m pytest -m soak --timeout 3600
@@ -32,6 +32,13 @@ check: $(STAMP) ## Format, lint, types and the dependency rule between the rings
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/hadolint Dockerfile
+
+integrations: $(STAMP) ## Install Snakemake and, beside, Airflow, and run the tests of these integrations
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[snakemake]'
+	$(BIN)/python -m pytest tests/integrations -m heavy --timeout 300
+	@test -x $(VENV)-airflow/bin/python || $(PYTHON) -m venv $(VENV)-airflow
+	$(VENV)-airflow/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test,airflow]'
+	$(VENV)-airflow/bin/python -m pytest tests/integrations/test_airflow.py --timeout 300
 
 bench: $(STAMP) ## Run every benchmark and print its figures as JSON
 	$(BIN)/python -m benchmarks

@@ -17,6 +17,9 @@ from tools import reference
 
 from tests.docs.blocks import PAGES, ROOT, Block, anchors, blocks, links
 from volcano.cli.main import vcctl
+from volcano.local import cluster
+from volcano.local.layout import Layout
+from volcano.local.node.shutdown import stop_pods
 from volcano.scheduler.framework import conf, registry
 
 GENERATED = "vcctl.md"
@@ -118,8 +121,20 @@ def test_commands_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
 @pytest.mark.xdist_group("docs")
 @pytest.mark.parametrize("block", of_language("python"), ids=str)
 def test_code_runs(block: Block, tmp_path: Path) -> None:
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", block.text], env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    clean = {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "VOLCANO_HOME")}
+    program = tmp_path / "program.py"
+    program.write_text(block.text)
+    try:
+        done = subprocess.run(
+            [sys.executable, str(program)],
+            env={**clean, "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        layout = Layout(tmp_path / ".volcano" / "local")
+        cluster.stop(layout)
+        stop_pods(layout.node)
     assert done.returncode == 0, done.stderr

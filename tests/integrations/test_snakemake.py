@@ -10,21 +10,8 @@ import pytest
 
 pytest.importorskip("snakemake")
 
-SNAKEFILE = """
-rule all:
-    input: "total"
-
-rule square:
-    output: "square/{number}"
-    threads: 1
-    resources: mem_mb=50, runtime=1
-    shell: "echo $(({wildcards.number} * {wildcards.number})) > {output}"
-
-rule total:
-    input: expand("square/{number}", number=[1, 2, 3])
-    output: "total"
-    shell: "cat {input} | paste -sd+ | bc > {output} || awk '{{s+=$1}} END {{print s}}' {input} > {output}"
-
+EXAMPLE = Path(__file__).parents[2] / "examples" / "integrations" / "snakemake" / "Snakefile"
+BROKEN = """
 rule broken:
     output: "never"
     shell: "echo why >&2; exit 3"
@@ -32,7 +19,7 @@ rule broken:
 
 
 def snakemake(folder: Path, target: str) -> subprocess.CompletedProcess[str]:
-    (folder / "Snakefile").write_text(SNAKEFILE)
+    (folder / "Snakefile").write_text(EXAMPLE.read_text() + BROKEN)
     command = [sys.executable, "-m", "snakemake", "--executor", "volcano", "--jobs", "4", target]
     return subprocess.run(
         [*command, "--seconds-between-status-checks", "1"],
@@ -46,7 +33,7 @@ def snakemake(folder: Path, target: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.heavy
 def test_a_workflow_runs_to_its_end(kubeconfig: Path, tmp_path: Path) -> None:
-    done = snakemake(tmp_path, "all")
+    done = snakemake(tmp_path, "total")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "total").read_text() == "14\n"
 

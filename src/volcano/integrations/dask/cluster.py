@@ -30,7 +30,7 @@ class VolcanoWorker(ProcessInterface):
     async def start(self) -> None:
         place = (await self._client.connection()).place
         words = [place.python(self._options), *self._command]
-        self._job = await self._client.submit(words, **{"name": "", **self._options})
+        self._job = await self._client.submit(words, **self._options)
         await super().start()
 
     async def close(self) -> None:
@@ -62,7 +62,7 @@ class VolcanoCluster(SpecCluster):
         super().__init__(
             scheduler={"cls": Scheduler, "options": {"host": host, "dashboard_address": None}},
             worker=worker,
-            workers={number: worker for number in range(n_workers)},
+            workers=dict.fromkeys(range(n_workers), worker),
             asynchronous=asynchronous,
             name="volcano",
         )
