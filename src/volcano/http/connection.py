@@ -81,7 +81,12 @@ class Connection(asyncio.Protocol):
         self._no_more = True
         self._server.forget(self)
         self._task.cancel()
+        self._task.add_done_callback(self._let_go)
         self.resume_writing()
+
+    def _let_go(self, _task: asyncio.Task[None]) -> None:
+        """A TLS transport has large buffers, and this object lives in a cycle until the collector finds it."""
+        del self._transport
 
     def data_received(self, data: bytes) -> None:
         reader = self._reader
