@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
+import pty
+import signal
+import subprocess
+import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +19,7 @@ from tests.kube_cluster import transcript
 from volcano.cli import connection, program
 from volcano.cli.main import vcctl
 from volcano.cli.slurm import PROGRAMS
-from volcano.cli.statuses import DONE, FAILED
+from volcano.cli.statuses import DONE, FAILED, INTERRUPTED
 
 if TYPE_CHECKING:
     from tests.kube_cluster.sites import Site
@@ -101,3 +106,19 @@ def test_commands_outwait_a_restart_of_the_api_server(
 
     assert program.run(vcctl, "vcctl", ["wait", "through", "-n", site.namespace]) == DONE
     assert capsys.readouterr().out == "job/through Completed\n"
+
+
+def test_top_is_drawn_again_and_again_on_a_terminal(site: Site) -> None:
+    ours, theirs = pty.openpty()
+    words = [Path(sysconfig.get_path("scripts"), "vcctl"), "top", "queues", "--interval", "0.2"]
+    environment = {**os.environ, "KUBECONFIG": str(site.kubectl.kubeconfig), "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as watching:
+        shown = b""
+        while shown.count(b"queues") < 3:
+            shown += os.read(ours, 4096)
+        watching.send_signal(signal.SIGINT)
+
+        assert watching.wait(10) == INTERRUPTED
+    assert b"default" in shown
+    os.close(ours)
+    os.close(theirs)

@@ -173,7 +173,7 @@ async def told(client: Client, document: Document, namespace: str, *, conditions
     lines: list[str] = []
     if phase in podgroups.ALIVE:
         podgroup = await podgroups.podgroup_of(client, document)
-        lines += job_view.waiting_lines(podgroup, events) if podgroup else []
+        lines += job_view.waiting_lines(podgroup, events) if podgroup else job_view.held_lines(document)
     if phase and (document.get("status") or {}).get("failed"):
         lines += failure_lines(await failed_pods(client, namespace, name))
     if phase in podgroups.ALIVE:

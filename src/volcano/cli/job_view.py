@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from volcano.api.age import age
+from volcano.api.keys import COMMAND_MARKER
 from volcano.jobs.podgroups import refusal
 from volcano.jobs.times import parse_time
 
@@ -45,6 +46,14 @@ def view(job: Document, events: Sequence[Document], now: datetime, *, conditions
     status = job.get("status", {}) | ({} if conditions else {"conditions": []})
     lines = [*_head(job), *_spec(job.get("spec", {})), *_status(status), *_events(events, now)]
     return "\n".join(lines) + "\n"
+
+
+def held_lines(job: Document) -> list[str]:
+    """What other jobs the job waits for before it has a podgroup."""
+    state = (job.get("status") or {}).get("state") or {}
+    if not state.get("reason"):
+        return []
+    return ["Waiting:", f"  Reason:  \t{state['reason']}", f"  Message: \t{state.get('message', '')}"]
 
 
 def waiting_lines(podgroup: Document, events: Sequence[Document]) -> list[str]:
@@ -102,6 +111,8 @@ def _spec(spec: Document) -> Iterator[str]:
     yield "  Plugins:"
     for title, name in (("Env", "env"), ("Ssh", "ssh")):
         yield f"    {title}:\t[{' '.join(plugins.get(name) or ())}]"
+    for name in sorted(plugins.keys() - {"env", "ssh"}):
+        yield f"    {name.capitalize()}:\t[{' '.join(plugins[name] or ())}]"
     yield f"  Scheduler Name:    \t{spec.get('schedulerName', '')}"
     yield "  Tasks:"
     for task in spec.get("tasks", ()):
@@ -118,6 +129,8 @@ def _task(task: Document) -> Iterator[str]:
     yield "        Annotations:"
     annotations = metadata.get("annotations") or {}
     yield from _block(10, [(title, annotations.get(key, "")) for title, key in _POD_ANNOTATIONS])
+    shown = {key for _, key in _POD_ANNOTATIONS}
+    yield from (f"          {key}:\t{value}" for key, value in sorted(annotations.items()) if key not in shown)
     yield f"        Creation Timestamp:\t{go_time(metadata.get('creationTimestamp'))}"
     yield "      Spec:"
     yield "        Containers:"
@@ -156,9 +169,11 @@ def _status(status: Document) -> Iterator[str]:
             yield f"  {(title + ':').ljust(14)}\t{status[key]}"
     yield "  State:"
     yield f"    Phase:\t{(status.get('state') or {}).get('phase', '')}"
-    if status.get("controlledResources"):
+    controlled = dict(status.get("controlledResources") or {})
+    controlled.pop(COMMAND_MARKER, None)
+    if controlled:
         yield "  Controlled Resources:"
-        for key, value in sorted(status["controlledResources"].items()):
+        for key, value in sorted(controlled.items()):
             yield f"    {key}: \t{value}"
     if status.get("conditions"):
         yield "  Conditions:"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from volcano.api import quantity
 from volcano.api.keys import JOB_NAME
 from volcano.api.resources import JOBS, POD_METRICS, PODGROUPS, PODS, QUEUES
 from volcano.cli.cells import age_of
@@ -103,8 +104,8 @@ async def _queues(client: Client, only: str) -> list[Row]:
             "Waiting": waiting,
         }
         for resource in ("cpu", "memory"):
-            cells[resource.capitalize()] = allocated.get(resource, "0")
-            cells[f"{resource.capitalize()} limit"] = (spec.get("capability") or {}).get(resource, "-")
+            cells[resource.capitalize()] = _amount(resource, allocated.get(resource, 0))
+            cells[f"{resource.capitalize()} limit"] = _amount(resource, (spec.get("capability") or {}).get(resource))
         rows.append(Row(cells, "yellow" if waiting else ""))
     return rows
 
@@ -151,6 +152,12 @@ async def _metrics(client: Client, namespace: str | None) -> Sequence[Document]:
         return ()
 
 
+def _amount(resource: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{quantity.milli(value)}m" if resource == "cpu" else _mebibytes(quantity.units(value))
+
+
 def _mebibytes(count: int) -> str:
     return f"{count // 2**20}Mi"
 
@@ -162,15 +169,15 @@ def _plain(rows: Sequence[Row]) -> str:
 
 
 def _drawn(tables: dict[str, list[Row]]) -> Any:
+    from rich import box
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     drawn: list[Any] = []
     for name, rows in tables.items():
-        grid = Table(
-            *(rows[0].cells if rows else (name.capitalize(),)), title=f"{len(rows)} {name}", title_justify="left"
-        )
+        titles = rows[0].cells if rows else (name.capitalize(),)
+        grid = Table(*titles, title=f"{len(rows)} {name}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
         for row in rows:
             grid.add_row(*(Text(str(value)) for value in row.cells.values()), style=row.style)
         drawn.append(grid)

@@ -76,7 +76,8 @@ def of_job(found: Cycle, name: str, namespace: str) -> Document:
     keys = [key for key in found.result["podgroups"] if _belongs(found, key, name, namespace)]
     if not keys:
         raise Unexplained(
-            f"job {namespace}/{name} has no podgroup: it does not exist, or the job controller has not seen it"
+            f"job {namespace}/{name} has no podgroup: it does not exist, has ended, waits for another job "
+            "(vcctl job view tells), or the job controller has not seen it"
         )
     return {"job": f"{namespace}/{name}", **of_podgroup(found, keys[0].partition("/")[2], namespace)}
 
