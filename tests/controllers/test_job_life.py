@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -90,12 +91,39 @@ def test_a_command_aborts_and_another_resumes() -> None:
             aborted = await world.reaches("Aborted")
             assert aborted.status.running == 0
             await eventually(lambda: world.has_pods(0))
-            assert (await world.client.list(resources.COMMANDS, NAMESPACE)).items == []
+            await eventually(lambda: no_commands(world))
 
             await world.command("ResumeJob")
             await world.reaches("Pending")
             await world.admit()
             await eventually(lambda: world.has_pods(2))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("loses_answer", [False, True])
+@pytest.mark.parametrize("writes", range(6))
+def test_a_command_is_obeyed_once_wherever_we_are_killed(writes: int, *, loses_answer: bool) -> None:
+    async def main() -> None:
+        async with bench() as world:
+            await world.started()
+            before = await world.pods()
+            world.wire.loses_answer = loses_answer
+            world.wire.cut_after = len(world.wire.writes) + writes
+
+            await world.command("RestartJob")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(world.wire.cut.wait(), 1)
+            await world.stop()
+            world.wire.repair()
+            world.start()
+
+            await eventually(lambda: no_commands(world))
+            await world.reaches("Pending")
+            await world.admit()
+            await eventually(lambda: other_pods(world, before))
+            job = await world.job()
+            assert (job.status.version, job.status.retry_count) == (1, 1)
 
     asyncio.run(main())
 
@@ -253,6 +281,10 @@ async def second_life(world: Bench, first: dict[str, str]) -> None:
 
 async def gone(world: Bench, resource: Resource[Any], name: str) -> bool:
     return not await world.exists(resource, name)
+
+
+async def no_commands(world: Bench) -> bool:
+    return (await world.client.list(resources.COMMANDS, NAMESPACE)).items == []
 
 
 async def other_pods(world: Bench, before: dict[str, str], count: int = 2) -> bool:

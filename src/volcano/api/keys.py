@@ -140,3 +140,6 @@ ENV_MASTER_PORT: Final = "MASTER_PORT"
 ENV_WORLD_SIZE: Final = "WORLD_SIZE"
 ENV_RANK: Final = "RANK"
 ENV_TF_CONFIG: Final = "TF_CONFIG"
+
+COMMAND_MARKER: Final = "command"
+"""Among the controlledResources of a job: the UID of the Command that the status shows the effect of."""

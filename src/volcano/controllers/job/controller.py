@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from volcano.api import resources
+from volcano.api.keys import COMMAND_MARKER
 from volcano.api.meta import controller_of
 from volcano.controllers.job import after, events, machine, policies
 from volcano.controllers.job.events import SYNC, Event
@@ -83,9 +85,11 @@ class JobController:
         ledger = self._ledgers.get(key)
         if ledger is None:
             return
-        await self._obey(key, ledger)
+        self._read_commands(key, ledger)
         while (event := self._next_event(key, ledger)) is not None:
             await self._handle(key, ledger, event)
+            await self._clear_commands(ledger, through=event.command)
+        await self._clear_commands(ledger)
         await self._sync(key, ledger)
 
     async def gave_up(self, key: str, error: Exception) -> None:
@@ -165,7 +169,10 @@ class JobController:
             raise Waits(str(error)) from error
         if plan.waits_for_podgroup and podgroup is None:
             self.queue.add_after(key, PODGROUP_PATIENCE_SECONDS)
-        self._hold_back_status(key, ledger, job, plan)
+        if order.command:
+            plan.mark(COMMAND_MARKER, order.command)
+        else:
+            self._hold_back_status(key, ledger, job, plan)
         self._say_once(ledger, plan)
         await self._performer.perform(job, plan, ledger, facts, podgroup)
         if plan.unfinished:
@@ -209,27 +216,34 @@ class JobController:
         member = self._pods.of(job.metadata.uid).get(delayed.event.task, delayed.event.pod)
         return member is None or member.uid != delayed.event.pod_uid
 
-    async def _obey(self, key: str, ledger: Ledger) -> None:
-        """Commands are deleted before they are carried out: at most once."""
+    def _read_commands(self, key: str, ledger: Ledger) -> None:
+        """Put commands into the mail. A command is carried out exactly once: the status that shows its effect names it,
+        and it is deleted after that; who finds one that the status names already has only to delete it."""
         while ledger.commands:
-            command = ledger.commands[0]
-            meta = command.metadata
-            try:
-                await self._context.client.delete(resources.COMMANDS, meta.name, meta.namespace, uid=meta.uid or None)
-            except NotFound:
-                ledger.commands.popleft()
-                continue
-            ledger.commands.popleft()
-            job = self._job(key)
-            target = command.target
+            command = ledger.commands.popleft()
+            ledger.obeyed.append(command)
+            meta, job, target = command.metadata, self._job(key), command.target
             if job is None or target is None or (target.uid and target.uid != job.metadata.uid):
                 log.info("command %s/%s is for a job that is gone", meta.namespace, meta.name)
-                continue
-            message = (
-                f"Start to execute command {command.action}, and clean it up to make sure executed not more than once."
-            )
-            self._performer.note(job, "Normal", "CommandIssued", message)
-            ledger.mail.append(events.command_issued(command.action))
+            elif job.status.controlled_resources.get(COMMAND_MARKER) != meta.uid:
+                message = (
+                    f"Start to execute command {command.action}, "
+                    "and clean it up to make sure executed not more than once."
+                )
+                self._performer.note(job, "Normal", "CommandIssued", message)
+                ledger.mail.append(events.command_issued(command.action, meta.uid))
+
+    async def _clear_commands(self, ledger: Ledger, through: str | None = None) -> None:
+        """Delete what was carried out: everything, or in order up to the command `through`."""
+        if through is not None and all(command.metadata.uid != through for command in ledger.obeyed):
+            return
+        while ledger.obeyed:
+            meta = ledger.obeyed[0].metadata
+            with suppress(NotFound):
+                await self._context.client.delete(resources.COMMANDS, meta.name, meta.namespace, uid=meta.uid or None)
+            ledger.obeyed.popleft()
+            if meta.uid == through:
+                return
 
     # What is known
 
@@ -276,7 +290,7 @@ class JobController:
         return ledger
 
     def _forget(self, key: str, ledger: Ledger) -> None:
-        if not ledger.commands:
+        if not ledger.commands and not ledger.obeyed:
             self._ledgers.pop(key, None)
 
     def _clock(self) -> float:
@@ -306,8 +320,8 @@ class JobController:
     def _job_deleted(self, job: Job) -> None:
         """Pods and podgroup go with their owner; only our memory of the job is left to clear."""
         ledger = self._ledgers.pop(job.metadata.key, None)
-        if ledger is not None and ledger.commands:
-            self._ledger(job.metadata.key).commands = ledger.commands
+        if ledger is not None and (ledger.commands or ledger.obeyed):
+            self._ledger(job.metadata.key).commands.extend([*ledger.obeyed, *ledger.commands])
         self._pods.forget(job.metadata.uid)
         self._wake_dependents(job.metadata.key)
         self._metrics.removed(job)

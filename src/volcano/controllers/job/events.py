@@ -33,14 +33,16 @@ class Event:
     partition: str = ""
     exit_code: int = 0
     job_uid: str = ""
+    command: str = ""
+    """UID of the Command that asks for the action."""
     version: int | None = None
 
 
 SYNC = Event()
 
 
-def command_issued(action: str) -> Event:
-    return Event(EventKind.COMMAND_ISSUED, action=action)
+def command_issued(action: str, command: str = "") -> Event:
+    return Event(EventKind.COMMAND_ISSUED, action=action, command=command)
 
 
 def job_changed(old: Job, new: Job) -> Event | None:

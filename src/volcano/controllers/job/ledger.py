@@ -30,6 +30,9 @@ REMEMBERED_ENDS = 10_000
 class Ledger:
     mail: deque[Event] = field(default_factory=deque)
     commands: deque[Command] = field(default_factory=deque)
+    """Not read yet."""
+    obeyed: deque[Command] = field(default_factory=deque)
+    """In the mail, or carried out: to be deleted after that."""
     delays: Delays = field(default_factory=Delays)
     written: Job | None = None
     """The job as the server returned it to our last write: perhaps newer than the watch."""

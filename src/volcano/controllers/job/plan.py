@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.vocabulary import Action
 from volcano.controllers.notes import Note
@@ -98,6 +100,12 @@ class Plan:
     waits_for_podgroup: bool = False
     unfinished: bool = False
     """there is more to create than one step does: step again"""
+
+    def mark(self, key: str, value: str) -> None:
+        """Let the status that is to be written carry a mark of ours among `controlledResources`."""
+        if self.status is not None:
+            marks = {**self.status.controlled_resources, key: value}
+            self.status = msgspec.structs.replace(self.status, controlled_resources=marks)
 
     @property
     def is_empty(self) -> bool:
