@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from volcano.api import bus, keys, resources
@@ -68,22 +69,24 @@ class QueueController:
         await self._carry_out(key, bus.SYNC_QUEUE)
 
     async def gave_up(self, key: str, error: Exception) -> None:
-        orders = self._orders.get(key)
-        action = orders.popleft() if orders else bus.SYNC_QUEUE
+        commands, orders = self._commands.get(key), self._orders.get(key)
+        if commands:
+            action = commands.popleft().action
+        else:
+            action = orders.popleft() if orders else bus.SYNC_QUEUE
         queue = self._queues.store.get(key)
         if queue is not None:
             self._note(queue, "Warning", action, f"{action} queue failed for {error}")
 
     async def _obey(self, key: str) -> None:
+        """A command is deleted when it is carried out; to open or close a queue again changes nothing."""
         commands = self._commands.get(key)
         while commands:
+            await self._carry_out(key, commands[0].action)
             meta = commands[0].metadata
-            try:
+            with suppress(NotFound):
                 await self._context.client.delete(resources.COMMANDS, meta.name, meta.namespace, uid=meta.uid or None)
-            except NotFound:
-                commands.popleft()
-                continue
-            self._orders.setdefault(key, deque()).append(commands.popleft().action)
+            commands.popleft()
 
     async def _carry_out(self, key: str, action: str) -> None:
         queue = self._queues.store.get(key)
