@@ -84,6 +84,7 @@ async def _secret(client: Client, namespace: str, unseen: dict[str, str]) -> lis
 
 
 async def _refusal(client: Client, unseen: dict[str, str]) -> str:
+    hints, client.on_warning = client.on_warning, None
     try:
         await client.create(resources.JOBS.untyped, IMPOSSIBLE, dry_run=True)
     except Forbidden as problem:
@@ -92,6 +93,8 @@ async def _refusal(client: Client, unseen: dict[str, str]) -> str:
         return str(problem)
     except ApiError as problem:
         return str(problem)
+    finally:
+        client.on_warning = hints
     return ""
 
 
