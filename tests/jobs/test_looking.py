@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 
 from volcano.api.resources import PODS
+from volcano.http.client import ConnectionClosed
 from volcano.jobs import events
-from volcano.jobs.logs import Line, written
+from volcano.jobs.logs import Choice, Line, _lines as lines_of, written
 from volcano.jobs.podgroups import reason_of
 from volcano.jobs.usage import by_job, used_by_pods
 from volcano.jobs.watching import snapshots
@@ -42,7 +44,7 @@ REFUSED = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResour
     [
         (job("Pending"), {}, "NotSeenYet"),
         (job("Pending", "Dependency"), {}, "Dependency"),
-        (job("Pending"), group("Pending"), "QueueFull"),
+        (job("Pending"), group("Pending"), "NotAdmitted"),
         (job("Pending"), group("Inqueue", REFUSED), "NotEnoughResources"),
         (job("Running"), group("Running"), ""),
         (job("Failed", "Why"), {}, "Why"),
@@ -124,3 +126,26 @@ def test_pods_that_have_not_started_have_no_log_to_read(tmp_path: Path) -> None:
         return lines
 
     assert asyncio.run(main()) == [Line("a", "has not started yet", trouble=True)]
+
+
+class Breaking:
+    """A client whose log streams break off: each entry is what one request gives before it does, the last one whole."""
+
+    def __init__(self, *streams: bytes) -> None:
+        self._streams = list(streams)
+
+    async def logs(self, namespace: str, name: str, **choice: Any) -> AsyncGenerator[bytes, None]:
+        yield self._streams.pop(0)
+        if self._streams:
+            raise ConnectionClosed("broken off", answered=True)
+
+
+def test_a_followed_log_that_breaks_off_is_taken_up_where_it_was() -> None:
+    async def main(choice: Choice) -> list[str]:
+        client: Any = Breaking(b"one\ntw", b"one\ntwo\n", b"one\ntwo\nthree\n")
+        found = {**pod("a", "Running"), "metadata": {"name": "a", "namespace": "n"}}
+        return [line.text async for line in lines_of(client, found, choice, follow=True)]
+
+    assert asyncio.run(main(Choice())) == ["one", "two", "three"]
+    with pytest.raises(ConnectionClosed):
+        asyncio.run(main(Choice(tail=5)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 from volcano.api import resources
@@ -34,7 +33,9 @@ def resource_of(word: str) -> Resource[Any]:
     }
     found = named.get(word.lower())
     if found is None:
-        near = difflib.get_close_matches(word.lower(), named, n=1)
+        from difflib import get_close_matches
+
+        near = get_close_matches(word.lower(), named, n=1)
         hint = f": did you mean {near[0]!r}?" if near else f": use one of {', '.join(kind.singular for kind in KINDS)}"
         raise fail(f"there is no kind {word!r}{hint}")
     return found

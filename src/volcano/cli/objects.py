@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +50,8 @@ async def listed(
 
 async def _elsewhere(client: Client, resource: Resource[Any], name: str, namespace: str | None) -> str:
     """Where the name exists, or which names are like it; nothing when that cannot be told."""
+    from difflib import get_close_matches
+
     from volcano.kube.errors import ApiError
 
     try:
@@ -61,5 +62,5 @@ async def _elsewhere(client: Client, resource: Resource[Any], name: str, namespa
     if where and namespace:
         return f"\n  there is one in namespace {', '.join(sorted(where))}: choose it with --namespace"
     here = {item["metadata"]["name"] for item in objects if item["metadata"].get("namespace", "") == (namespace or "")}
-    near = difflib.get_close_matches(name, here, n=NEAR)
+    near = get_close_matches(name, here, n=NEAR)
     return f"\n  did you mean {' or '.join(map(repr, near))}?" if near else ""

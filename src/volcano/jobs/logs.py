@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from volcano.api import keys
 from volcano.jobs.phases import FINISHED, phase_of
-from volcano.jobs.watching import snapshots, states
+from volcano.jobs.watching import PAUSE_SECONDS, snapshots, states
 
 if TYPE_CHECKING:
     from volcano.kube.client import Client
@@ -125,28 +125,51 @@ async def _pods(client: Client, namespace: str, job: str) -> list[Document]:
 
 
 async def _lines(client: Client, pod: Document, choice: Choice, *, follow: bool) -> AsyncGenerator[Line, None]:
+    """The lines of a pod. A stream that breaks off is taken up again where it can be told which lines were read."""
+    from volcano.http.client import ConnectFailed
     from volcano.kube.errors import ApiError
 
-    name, rest = _name(pod), b""
+    name, read = _name(pod), 0
+    resumable = follow and choice.tail is None and choice.since_seconds is None
+    while True:
+        known = read
+        try:
+            async with aclosing(_stream(client, pod, choice, follow=follow)) as lines:
+                async for text in lines:
+                    if known:
+                        known -= 1
+                    else:
+                        read += 1
+                        yield Line(name, text)
+            return
+        except ApiError as error:
+            yield Line(name, str(error), trouble=True)
+            return
+        except OSError as error:
+            if not resumable or isinstance(error, ConnectFailed):
+                raise
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def _stream(client: Client, pod: Document, choice: Choice, *, follow: bool) -> AsyncGenerator[str, None]:
+    """The lines that one request gives."""
     chunks = client.logs(
         pod["metadata"]["namespace"],
-        name,
+        _name(pod),
         container=choice.container or pod["spec"]["containers"][0]["name"],
         follow=follow,
         previous=choice.previous,
         tail_lines=choice.tail,
         since_seconds=choice.since_seconds,
     )
-    try:
-        async with aclosing(chunks):
-            async for chunk in chunks:
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    yield Line(name, line.decode(errors="replace"))
-    except ApiError as error:
-        yield Line(name, str(error), trouble=True)
+    rest = b""
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield line.decode(errors="replace")
     if rest:
-        yield Line(name, rest.decode(errors="replace"))
+        yield rest.decode(errors="replace")
 
 
 def _has_begun(pod: Document) -> bool:

@@ -76,4 +76,4 @@ def reason_of(job: Document, podgroups: Mapping[tuple[str, str], Document]) -> s
     refused = refusal(group)
     if refused is not None:
         return refused.reason
-    return "QueueFull" if (group.get("status") or {}).get("phase", "Pending") == "Pending" else ""
+    return "NotAdmitted" if (group.get("status") or {}).get("phase", "Pending") == "Pending" else ""
