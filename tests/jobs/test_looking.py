@@ -13,7 +13,7 @@ import pytest
 from volcano.api.resources import PODS
 from volcano.http.client import ConnectionClosed
 from volcano.jobs import events
-from volcano.jobs.logs import Choice, Line, _lines as lines_of, written
+from volcano.jobs.logs import Choice, Line, pod_lines, written
 from volcano.jobs.podgroups import reason_of
 from volcano.jobs.usage import by_job, used_by_pods
 from volcano.jobs.watching import snapshots
@@ -144,7 +144,7 @@ def test_a_followed_log_that_breaks_off_is_taken_up_where_it_was() -> None:
     async def main(choice: Choice) -> list[str]:
         client: Any = Breaking(b"one\ntw", b"one\ntwo\n", b"one\ntwo\nthree\n")
         found = {**pod("a", "Running"), "metadata": {"name": "a", "namespace": "n"}}
-        return [line.text async for line in lines_of(client, found, choice, follow=True)]
+        return [line.text async for line in pod_lines(client, found, choice, follow=True)]
 
     assert asyncio.run(main(Choice())) == ["one", "two", "three"]
     with pytest.raises(ConnectionClosed):

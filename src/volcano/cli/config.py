@@ -20,7 +20,7 @@ def config() -> None:
 
 
 @config.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @click.option("--plugins-dir", default="", help="Folder of own plugins, as of vc-scheduler.")
 @document_flag("text", "json", "yaml")
 def lint(files: tuple[str, ...], plugins_dir: str, output: str) -> int:

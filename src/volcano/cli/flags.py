@@ -96,4 +96,6 @@ def many_names(missing: str, *short: str) -> Callable[[F], F]:
 
 def file_flag(*names: str, **more: Any) -> Callable[[F], F]:
     """`-f`: manifests to read."""
-    return click.option("-f", *(names or ("--filename",)), "files", multiple=True, metavar="FILE", **more)
+    return click.option(
+        "-f", *(names or ("--filename",)), "files", multiple=True, metavar="FILE", type=click.Path(), **more
+    )

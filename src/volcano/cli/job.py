@@ -11,6 +11,7 @@ import click
 
 from volcano.api.resources import EVENTS, JOBS
 from volcano.cli import job_view
+from volcano.cli.completing import queues
 from volcano.cli.connection import on_cluster
 from volcano.cli.errors import fail
 from volcano.cli.flags import all_namespaces_flag, label_flag, many_names, namespace_flag, one_name, queue_flag
@@ -58,8 +59,15 @@ def job() -> None:
 @click.option("-R", "--requests", default=build.DEFAULT_RESOURCES, show_default=True, help="Requests of a pod.")
 @click.option("-L", "--limits", default=build.DEFAULT_RESOURCES, show_default=True, help="Limits of a pod.")
 @click.option("-S", "--scheduler", default="volcano", show_default=True, help="Scheduler of the pods.")
-@click.option("-q", "--queue", default="", help="Queue to submit to.")
-@click.option("-f", "--filename", default="", help="YAML file of the job, instead of the flags above.")
+@click.option("-q", "--queue", default="", shell_complete=queues, help="Queue to submit to.")
+@click.option(
+    "-f",
+    "--filename",
+    default="",
+    type=click.Path(),
+    metavar="FILE",
+    help="YAML file of the job, instead of the flags above.",
+)
 @click.option("-w", "--watch", is_flag=True, help="Follow the job until it has finished.")
 @on_cluster
 async def run(client: Client, namespace: str, filename: str, watch: bool, **wish: Any) -> int:

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 Table = Callable[[Sequence[Document]], str]
 
-file_flag = click.option("-f", "--file", default="", help="YAML file with any number of them; - for standard input.")
+file_flag = click.option(
+    "-f",
+    "--file",
+    default="",
+    type=click.Path(),
+    metavar="FILE",
+    help="YAML file with any number of them; - for standard input.",
+)
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ async def written(client: Client, namespace: str, job: str, choice: Choice = EVE
         if not _has_begun(pod):
             yield Line(_name(pod), "has not started yet", trouble=True)
             continue
-        async for line in _lines(client, pod, choice, follow=False):
+        async for line in pod_lines(client, pod, choice, follow=False):
             yield line
 
 
@@ -82,7 +82,7 @@ async def _follow(
     readers: dict[str, asyncio.Task[None]] = {}
 
     async def read(pod: Document) -> None:
-        async for line in _lines(client, pod, choice, follow=True):
+        async for line in pod_lines(client, pod, choice, follow=True):
             await arriving.put(line)
 
     def begin(pods: Iterable[Document]) -> None:
@@ -124,7 +124,7 @@ async def _pods(client: Client, namespace: str, job: str) -> list[Document]:
     return (await client.list(PODS.untyped, namespace, members(job))).items
 
 
-async def _lines(client: Client, pod: Document, choice: Choice, *, follow: bool) -> AsyncGenerator[Line, None]:
+async def pod_lines(client: Client, pod: Document, choice: Choice, *, follow: bool) -> AsyncGenerator[Line, None]:
     """The lines of a pod. A stream that breaks off is taken up again where it can be told which lines were read."""
     from volcano.http.client import ConnectFailed
     from volcano.kube.errors import ApiError

@@ -16,6 +16,7 @@ import click
 from volcano.api import dependencies, keys
 from volcano.api.resources import JOBS
 from volcano.cli import program
+from volcano.cli.completing import queues
 from volcano.cli.connection import on_cluster
 from volcano.cli.errors import fail
 from volcano.cli.objects import all_of
@@ -126,7 +127,7 @@ class Order:
     help="Scheduler of the pods.",
 )
 @click.option("-c", "--command", default="", help="Command to run instead of a script, in one word.")
-@click.option("-q", "-p", "--queue", "--partition", default="", help="Queue to submit to.")
+@click.option("-q", "-p", "--queue", "--partition", default="", shell_complete=queues, help="Queue to submit to.")
 @click.option("--priority", "priority_class", default="", help="PriorityClass of the job.")
 @click.option("-a", "--array", default="", help="Run once for each number, such as 0-9, 1,3,5 or 0-20:4.")
 @click.option(
@@ -139,7 +140,7 @@ class Order:
 @click.option("--parsable", is_flag=True, help="Print the name of the job, and nothing else.")
 @click.option("-W", "--wait", is_flag=True, help="Follow the job until it has finished.")
 @click.option("--dry-run", is_flag=True, help="Print the job instead of submitting it.")
-@click.argument("words", metavar="[SCRIPT [ARGUMENT]...]", nargs=-1)
+@click.argument("words", metavar="[SCRIPT [ARGUMENT]...]", nargs=-1, type=click.Path())
 @on_cluster
 async def vsub(client: Client, **flags: Any) -> int:
     """Submit a batch script, or a command, as a job.
