@@ -300,6 +300,7 @@ def test_on_a_running_cluster(name: str, tmp_path: Path) -> None:
             config = named("ConfigMap", "v1", "volcano-scheduler-configmap", data={conf.name: cause.conf})
             config["metadata"]["namespace"] = "volcano-system"
             await b.client.create(CONFIGMAPS.untyped, config, "volcano-system")
+            b.scheduler.leading = False  # nothing is decided before the world is complete
             objects = documents(cause)
             queues = [document for document in objects if document["kind"] == "Queue"]
             for name in {*(one["metadata"]["name"] for one in queues), cause.vanishing} - {""}:
@@ -308,6 +309,7 @@ def test_on_a_running_cluster(name: str, tmp_path: Path) -> None:
                 await put(b.client, document)
             if cause.vanishing:
                 await b.client.delete(QUEUES, cause.vanishing)
+            b.scheduler.leading = True
             await eventually(lambda: _is_told(b.client))
             return explain(await live_cycle(b.client), "podgroup", "train", "default")
 

@@ -78,3 +78,25 @@ def test_a_gang_of_which_a_member_must_stay_is_left_alone() -> None:
     decisions = world(old, claimant(1), cpu=4).cycle()
 
     assert decisions.evictions == []
+
+
+def test_who_waits_for_the_place_of_an_evicted_pod_evicts_no_other_one() -> None:
+    made = World(
+        nodes=[node("n0", cpu=8, pods=2)],
+        queues=[queue("mine"), queue("other")],
+        jobs=[running("old", 2, min_available=0), claimant()],
+        conf=CONF,
+    )
+    first = made.cycle()
+
+    again = made.cycle()
+
+    assert len(first.evictions) == 1
+    assert again.evictions == []
+    assert again.pipelined == {"default/new-worker-0": "n0"}
+
+
+def test_best_effort_pods_and_nodes_out_of_reach_are_no_reason_to_evict() -> None:
+    decisions = world(running("old", 2, min_available=0), gang("new", pods=1, queue="mine"), cpu=2).cycle()
+
+    assert decisions.evictions == []

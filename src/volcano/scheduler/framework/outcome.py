@@ -78,7 +78,7 @@ def leaving_with_node(job: Job) -> int:
 def _jobs_to_report(session: Session) -> Iterable[Job]:
     if session.options.full_report:
         return list(session.jobs.values())
-    waiting = {key for key, job in session.jobs.items() if job.pending or job.is_pending}
+    waiting = {key for key, job in session.jobs.items() if job.pending or job.is_pending or job.tally.waiting}
     keys = waiting | session.touched | session.cluster.dirty_jobs | session.conditions.keys()
     return [session.jobs[key] for key in sorted(keys) if key in session.jobs]
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from volcano.scheduler.cluster.census import Census
-from volcano.scheduler.cluster.nodes import Index, Mask, Rows
+from volcano.scheduler.cluster.nodes import Column, Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import PODS
-from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.cluster.tasks import NO_NODE, Task
 from volcano.scheduler.framework.decisions import Settlement
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.reasons import FITS, Codes, Reason
@@ -56,7 +56,17 @@ class Predicates(Plugin):
         self._volumes = VolumeRules(cluster, arguments)
         self._claims = ClaimRules(cluster)
         self._couplings = (self._inter_pod, self._spread, self._volumes, self._claims)
+        self._leaving = self._evicted_before(session)
         cluster.index(Census).begin()
+
+    def _evicted_before(self, session: Session) -> Column:
+        """By row, pods that earlier cycles evicted and that are still there: their places are free for who waits."""
+        leaving = np.zeros(session.nodes.capacity, dtype=np.int64)
+        for uid in session.cluster.evicting:
+            task = session.cluster.tasks.get(uid)
+            if task is not None and task.node != NO_NODE:
+                leaving[task.node] += 1
+        return leaving
 
     def pre_filter(self, task: Task) -> Reason | None:
         return self._volumes.objection(task) or self._claims.objection(task)
@@ -66,7 +76,7 @@ class Predicates(Plugin):
         if settled is None:
             settled = self._settled[profile.id] = self._settle(profile)
         verdict = Verdict(self.session.refusals, settled[rows.index])
-        verdict.refuse(rows.pod_count() >= rows.reported(PODS), refusals.POD_NUMBER)
+        verdict.refuse(rows.pod_count() - self._leaving[rows.index] >= rows.reported(PODS), refusals.POD_NUMBER)
         if profile.ports and self.arguments.node_ports:
             verdict.refuse(ports.taken(self.session.cluster, profile, rows), refusals.PORTS)
         self._judge_company(profile, rows, verdict)
