@@ -95,9 +95,11 @@ class Programs:
     def process_id(self, name: str) -> int:
         return self._running[name].pid
 
+    def log(self, name: str) -> str:
+        return (self._logs / f"{name}.log").read_text(errors="replace")
+
     def tail(self, name: str, count: int = 30) -> str:
-        lines = (self._logs / f"{name}.log").read_text(errors="replace").splitlines()
-        return "\n".join(lines[-count:])
+        return "\n".join(self.log(name).splitlines()[-count:])
 
 
 def free_ports(count: int) -> list[int]:

@@ -55,6 +55,7 @@ def test_the_api_server_may_restart(site: Site, members: Members) -> None:
     assert {pod["metadata"]["uid"] for pod in site.pods()} == before
     site.kubectl.create(gang("next", 2))
     eventually("the next job to run", lambda: site.phase("next") == "Running")
+    assert "the watch is too old to resume, listing again" in members.programs.log("vc-controller-manager")
 
 
 def test_webhooks_that_are_away_refuse_jobs_until_they_are_back(site: Site, members: Members) -> None:
