@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import os
 import subprocess
 import sys
@@ -11,8 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.sdk import work
+from volcano.kube.errors import Forbidden
 from volcano.sdk import AsyncClient, AsyncJob, Client, Failed, Flow, Job, NoCluster
 from volcano.sdk.portal import Portal
 
@@ -146,3 +149,26 @@ def test_a_folder_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run("import volcano; volcano.Client(local=True).jobs()", tmp_path, VOLCANO_HOME=str(tmp_path / "file"))
     assert "NoCluster: no cluster is configured, and a local one cannot be started" in done.stderr
+
+
+def test_the_example_sweep_stops_at_a_good_result(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    example = Path(__file__).parents[2] / "examples" / "sdk_sweep.py"
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.endswith("loss 0.0000\n"), done.stderr
+
+
+def test_a_caller_without_rights_is_told_which_are_missing(client: Client, kubeconfig: Path, tmp_path: Path) -> None:
+    api = client.connection().api
+    request = b'{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}'
+    path = "/api/v1/namespaces/default/serviceaccounts/default/token"
+    token = json.loads(client.portal.run(api.raw("POST", path, (), request)).content)["status"]["token"]
+    document = yaml.safe_load(kubeconfig.read_text())
+    document["users"][0]["user"] = {"token": token}
+    (tmp_path / "weak").write_text(yaml.safe_dump(document))
+
+    with Client(str(tmp_path / "weak")) as weak:
+        with pytest.raises(Forbidden, match='cannot create resource "jobs"'):
+            weak.submit("true")
+        with pytest.raises(Forbidden, match='cannot list resource "jobs"'):
+            weak.jobs()

@@ -83,7 +83,7 @@ class AsyncClient:
         """Start a flow."""
         there = await self.connection()
         planned = plan_flow(flow, there.place)
-        async with _all_or_nothing(there.api) as made:
+        async with _AllOrNothing(there.api) as made:
             run = await made.create(JOB_FLOWS, planned.flow)
             owner = _owner(JOB_FLOWS, run)
             for step in planned.plans.values():
@@ -114,7 +114,7 @@ class AsyncClient:
     ) -> None:
         """The files first, so that no member waits for them; they go when their owner goes."""
         secret = made.secret()
-        async with _all_or_nothing(api) as creation:
+        async with _AllOrNothing(api) as creation:
             if secret is not None:
                 await creation.create(SECRETS, secret)
             owner = _owner(resource, await creation.create(resource, document))
@@ -194,14 +194,14 @@ class AsyncClient:
             await asyncio.gather(*watches, return_exceptions=True)
 
 
-class _all_or_nothing:  # noqa: N801 - a context manager
+class _AllOrNothing:
     """Creates objects; when something goes wrong, those that were created are removed again."""
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api
         self._made: list[tuple[Resource[Any], JsonObject]] = []
 
-    async def __aenter__(self) -> _all_or_nothing:
+    async def __aenter__(self) -> _AllOrNothing:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
