@@ -56,7 +56,7 @@ def choose(board: Board, demand: Demand, among: Mask | None = None) -> Choice | 
     `among` restricts the positions (a topology domain, a shard).
     """
     board.refresh()
-    if demand.wanted == 1 and demand.needs_room and among is None and _is_simple(board):
+    if (demand.wanted == 1 or board.coupled) and demand.needs_room and among is None and _is_simple(board):
         position = board.first_open()
         if position is not None:
             return Choice([int(board.rows[position])], pipelined=False)

@@ -39,6 +39,8 @@ class _Counted:
 @dataclass(slots=True)
 class _Spread:
     counted: tuple[_Counted, ...]
+    unlabelled: Mask
+    """Rows of the table that lack the label of some constraint."""
     seen: tuple[int, ...]
     """Versions at the last look, for `affected`."""
 
@@ -82,10 +84,7 @@ class TopologySpread:
     def unlabelled(self, profile: Profile, rows: Rows) -> Mask:
         """Nodes that lack the label of some hard constraint."""
         spread = self._spread(profile)
-        missing = np.zeros(len(rows), dtype=np.bool_)
-        for counted in spread.counted if spread else ():
-            missing |= self._codes(counted.constraint.topology_key)[rows.index] < 0
-        return missing
+        return spread.unlabelled[rows.index] if spread else np.zeros(len(rows), dtype=np.bool_)
 
     def skewed(self, profile: Profile, rows: Rows) -> Mask:
         """Nodes in whose domain one more pod would be too many."""
@@ -161,7 +160,10 @@ class TopologySpread:
             for key in keys:
                 labelled &= self._codes(key) >= 0
         counted = tuple(self._count(census, profile, constraint, labelled, keys) for constraint in chosen)
-        return _Spread(counted, tuple(part.kind.version for part in counted))
+        unlabelled = np.zeros(self._nodes.capacity, dtype=np.bool_)
+        for key in keys:
+            unlabelled |= self._codes(key) < 0
+        return _Spread(counted, unlabelled, tuple(part.kind.version for part in counted))
 
     def _count(
         self, census: Census, profile: Profile, constraint: Constraint, labelled: Mask, keys: tuple[str, ...]
