@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from tests.sdk import work
-from volcano.kube.errors import Forbidden
+from volcano.api.resources import CRON_JOBS
+from volcano.kube.errors import Forbidden, NotFound
 from volcano.sdk import AsyncClient, AsyncJob, Client, Failed, Flow, Job, NoCluster
 from volcano.sdk.portal import Portal
 
@@ -71,12 +72,17 @@ def test_a_flow_fails_with_what_its_step_failed_with(client: Client) -> None:
         client.run(flow).wait(60)
 
 
-def test_a_schedule_starts_jobs_until_it_is_suspended(client: Client) -> None:
+def test_a_schedule_is_kept_suspended_resumed_and_removed(client: Client) -> None:
     cron = client.schedule("0 3 * * *", work.square, 2, time_zone="Europe/Berlin", name="nightly")
     assert cron.jobs() == []
-    cron.suspend()
-    cron.resume()
+    api, portal = client.connection().api, client.portal
+    for order, suspended in ((cron.suspend, True), (cron.resume, False)):
+        order()
+        spec = portal.run(api.get(CRON_JOBS.untyped, "nightly", "default"))["spec"]
+        assert (spec["suspend"], spec["schedule"], spec["timeZone"]) == (suspended, "0 3 * * *", "Europe/Berlin")
     cron.delete()
+    with pytest.raises(NotFound):
+        portal.run(api.get(CRON_JOBS, "nightly", "default"))
 
 
 def test_the_portal_ends_what_is_interrupted_and_iterates_to_the_end() -> None:

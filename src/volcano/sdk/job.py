@@ -74,14 +74,17 @@ class AsyncJob:
 
     async def why_pending(self) -> Document | None:
         """Why it waits, as `vcctl explain job` has it: stage, code, numbers, who is in the way. None if it need not."""
-        from volcano.jobs.explain import explain, live_cycle
+        from volcano.jobs.explain import Unexplained, explain, live_cycle
 
         document = await self.document()
         if status_of(document).phase not in (Phase.UNSEEN, Phase.PENDING, Phase.RESTARTING):
             return None
         if (held := hopeless.held(document)) is not None:
             return held
-        found = explain(await live_cycle(self._api), "job", self.name, self.namespace)
+        try:
+            found = explain(await live_cycle(self._api), "job", self.name, self.namespace)
+        except Unexplained as error:
+            return {"stage": "controller", "code": "NotSeenYet", "message": str(error)}
         reason: Document | None = found["reason"]
         return reason
 
