@@ -43,7 +43,7 @@ def test_a_bad_file_keeps_the_last_good_one_and_says_so(tmp_path: Path) -> None:
     outcomes: list[str] = []
     file = tmp_path / "conf.yaml"
     touch(file, "actions: allocate", 1)
-    configuration = Configuration(str(file), on_reload=outcomes.append)
+    configuration = Configuration(str(file), on_reload=lambda outcome, _: outcomes.append(outcome))
 
     touch(file, "actions: alocate", 2)
 

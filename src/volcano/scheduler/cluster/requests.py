@@ -60,6 +60,8 @@ def _container_amounts(
     container: Container, status: ContainerStatus | None, dimensions: Dimensions, fill_missing: bool
 ) -> Amounts:
     amounts = dimensions.amounts(container.resources.requests)
+    if amounts and min(amounts.values()) < 0:  # no API server lets that through; nobody has room to give away
+        amounts = {dimension: max(amount, 0) for dimension, amount in amounts.items()}
     if status is not None and status.resources is not None:
         _raise_to(amounts, _status_amounts(status, dimensions))
     if fill_missing:

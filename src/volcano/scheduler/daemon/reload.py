@@ -22,13 +22,13 @@ class Configuration:
         *,
         plugins_dir: str = "",
         required: bool = False,
-        on_reload: Callable[[str], None] | None = None,
+        on_reload: Callable[[str, str], None] | None = None,
     ) -> None:
         self.problem = ""
         self._path = Path(path) if path else None
         self._plugins_dir = Path(plugins_dir) if plugins_dir else None
         self._required = required
-        self._on_reload = on_reload or (lambda _outcome: None)
+        self._on_reload = on_reload or (lambda _outcome, _message: None)
         self._seen: tuple[object, ...] = ()
         self.registry: Registry = self._registry()
         self.text = grammar.DEFAULT_CONF
@@ -68,13 +68,14 @@ class Configuration:
         self.conf = conf
         self.text = text
         self.problem = ""
-        self._on_reload("loaded")
-        log.info("%s is in force: actions %s", self._path, ", ".join(conf.actions))
+        message = f"{self._path} is in force: actions {', '.join(conf.actions)}"
+        self._on_reload("loaded", message)
+        log.info("%s", message)
         return True
 
     def _reject(self, message: str) -> None:
         self.problem = message
-        self._on_reload("rejected")
+        self._on_reload("rejected", message)
         log.error("the configuration stays as it was: %s", message)
 
     def _registry(self) -> Registry:

@@ -15,9 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from volcano.api.meta import ObjectReference
 from volcano.http.lifetime import collector_at_rest, until_stopped
 from volcano.kube.client import Client
-from volcano.kube.events import EventRecorder
+from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.leader import elector_of
 from volcano.scheduler import dump, engine
 from volcano.scheduler.cluster.cluster import Cluster
@@ -59,16 +60,16 @@ class Scheduler:
         self.flags = flags
         self.options = flags.options()
         self.metrics = Metrics()
+        self.recorder = EventRecorder(client, flags.component)
         self.configuration = Configuration(
             flags.scheduler_conf,
             plugins_dir=flags.plugins_dir,
             required=flags.disable_default_scheduler_config,
-            on_reload=lambda outcome: self.metrics.reloads.labels(outcome).inc(),
+            on_reload=self._reloaded,
         )
         self.cluster = Cluster(flags.default_queue)
         self.cluster.index(ExtenderPort).post = HttpExtender().post
         ingest = Ingest(self.cluster, flags.scheduler_name, flags.node_selector)
-        self.recorder = EventRecorder(client, flags.component)
         self.feed = Feed(client, ingest, priority_classes=flags.uses_priority_classes, observer=self._observe)
         self.statuses = StatusWriter(client, self.feed, self.recorder)
         self.outbox = Outbox(
@@ -250,6 +251,18 @@ class Scheduler:
                 self.metrics.job_gone(source.metadata.namespace, source.metadata.name)
             case "queues":
                 self.metrics.queue_gone(source.metadata.name)
+
+    def _reloaded(self, outcome: str, message: str) -> None:
+        """Also said on the scheduler's lease: whoever looks at the cluster need not look at the log."""
+        self.metrics.reloads.labels(outcome).inc()
+        if outcome == "rejected":
+            about = ObjectReference(
+                kind="Lease",
+                api_version="coordination.k8s.io/v1",
+                namespace=self.flags.lease_namespace,
+                name=self.flags.leader_elect_resource_name,
+            )
+            self.recorder.record_on(about, WARNING, "ConfigurationRejected", f"it stays as it was: {message}")
 
     def _bind_failed(self, bind: Bind, message: str) -> None:
         self.statuses.pod_failed(PodVerdict(bind.uid, bind.namespace, bind.name, SCHEDULER_ERROR, message))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from volcano.scheduler.framework.arguments import decode, suggest
-from volcano.scheduler.framework.conf import parse
+from volcano.scheduler.framework.conf import Conf, parse
 
 if TYPE_CHECKING:
     from volcano.scheduler.framework.registry import Registry
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def warnings(text: str, registry: Registry) -> list[str]:
     """Everything there is to remark; raises ConfError for a file that the scheduler would refuse."""
     conf = parse(text, registry.actions)
-    found = list(conf.warnings)
+    found = [*conf.warnings, *_without_effect(conf), *_at_odds(conf)]
     for option in conf.plugins:
         kind = registry.plugins.get(option.name)
         if kind is None:
@@ -29,4 +29,49 @@ def warnings(text: str, registry: Registry) -> list[str]:
             found += decode(registry.actions[name].Arguments, arguments, f"action {name!r}")[1]
         else:
             found.append(f"configurations: action {name!r} is not known{suggest(name, registry.actions)}")
+    return found
+
+
+def _without_effect(conf: Conf) -> list[str]:
+    """Parts that only work together with others that are not there."""
+    found = []
+    plugins = {option.name for option in conf.plugins}
+    actions = set(conf.actions)
+    if "priority" in plugins and not actions & {"preempt", "gangpreempt"}:
+        found.append("plugin 'priority': jobs are only ordered by it; for evictions add the action preempt")
+    if actions & {"preempt", "gangpreempt"} and not plugins & {"priority", "drf"}:
+        found.append("actions: preempt evicts whom priority or drf give up; without them it evicts regardless of both")
+    if actions & {"reclaim", "gangreclaim"} and not plugins & {"proportion", "capacity"}:
+        found.append("actions: reclaim takes back what queues do not deserve; add proportion or capacity")
+    if "shuffle" in actions and not plugins & {"rescheduling", "tdm"}:
+        found.append("actions: shuffle moves what rescheduling or tdm name; add one of them")
+    found += [
+        f"plugin {option.name!r}: enableHierarchy has no effect; it is for capacity and drf"
+        for option in conf.plugins
+        if option.name not in ("capacity", "drf") and "enableHierarchy" in option.switches
+    ]
+    found += [
+        f"configurations: arguments of {name!r} have no effect, it is not among the actions"
+        for name in conf.configurations
+        if name not in conf.actions
+    ]
+    return found
+
+
+def _at_odds(conf: Conf) -> list[str]:
+    """Plugins that pull in opposite directions."""
+    found = []
+    options = {option.name: option for option in conf.plugins}
+    if "binpack" in options and "nodeorder" in options:
+        nodeorder = options["nodeorder"].arguments
+        if nodeorder.get("leastrequested.weight", 1) and not nodeorder.get("mostrequested.weight"):
+            found.append(
+                "plugins: binpack fills nodes and nodeorder's leastrequested spreads over them; "
+                "set leastrequested.weight to 0 where nodes are to be filled"
+            )
+    drf = options.get("drf")
+    if drf is not None and "enableHierarchy" in drf.switches and "proportion" in options:
+        found.append("plugins: drf with enableHierarchy and proportion both share among queues; use one of them")
+    if "gang" in options and "enableJobReady" not in options["gang"].switches:
+        found.append("plugin 'gang': with enableJobReady off, members are bound before their gang is complete")
     return found

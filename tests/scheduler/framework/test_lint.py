@@ -1,0 +1,61 @@
+"""What a configuration says and probably does not mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from volcano.scheduler.framework import conf as conf_file, lint, registry as registries
+from volcano.scheduler.framework.conf import ConfError
+
+REGISTRY = registries.built_in()
+SOUND = """
+actions: "enqueue, allocate, backfill, preempt, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+def remarks(old: str = "", new: str = "") -> list[str]:
+    assert old in SOUND
+    return lint.warnings(SOUND.replace(old, new) if old else SOUND, REGISTRY)
+
+
+def test_a_sound_configuration_needs_no_remark() -> None:
+    assert remarks() == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("name: drf", "name: dfr", "plugin 'dfr' is not known and is left out: did you mean 'drf'"),
+        ("{name: gang}", "{name: gang, enableJobOrders: true}", "did you mean 'enableJobOrder'"),
+        ("{name: nodeorder}", "{name: nodeorder, arguments: {leastrequested.wight: 2}}", "leastrequested.weight"),
+        ("{name: nodeorder}", "{name: nodeorder, arguments: {leastrequested.weight: many}}", "many"),
+        (", preempt", "", "for evictions add the action preempt"),
+        ("{name: proportion}, ", "", "add proportion or capacity"),
+        ("reclaim", "shuffle", "add one of them"),
+        ("reclaim", "reclaim, gangreclaim", "do not combine them"),
+        ("{name: nodeorder}", "{name: nodeorder}, {name: binpack}", "set leastrequested.weight to 0"),
+        ("{name: proportion}", "{name: proportion}, {name: capacity}", "both limit queues"),
+        ("{name: proportion}", "{name: proportion, enableHierarchy: true}", "it is for capacity and drf"),
+        ("{name: priority}", "{name: priority}, {name: drf, enableHierarchy: true}", "listed more than once"),
+        ("{name: gang}", "{name: gang, enableJobReady: false}", "before their gang is complete"),
+        ("tiers:", "configurations: [{name: gangpreempt, arguments: {}}]\ntiers:", "it is not among the actions"),
+        ("tiers:", "configurations: [{name: premept, arguments: {}}]\ntiers:", "did you mean 'preempt'"),
+        ("tiers:", "teirs: []\ntiers:", "did you mean 'tiers'"),
+        ("{name: predicates}, ", "", "selectors and taints forbid"),
+    ],
+)
+def test_what_is_remarked(old: str, new: str, said: str) -> None:
+    assert any(said in remark for remark in remarks(old, new)), remarks(old, new)
+
+
+@pytest.mark.parametrize("text", ["actions: [allocate]", "actions: alocate", "actions: allocate\ntiers: {", "[]"])
+def test_what_the_scheduler_would_refuse_is_an_error(text: str) -> None:
+    with pytest.raises(ConfError):
+        lint.warnings(text, REGISTRY)
+
+
+def test_the_default_has_its_one_remark() -> None:
+    assert len(lint.warnings(conf_file.DEFAULT_CONF, REGISTRY)) == 1

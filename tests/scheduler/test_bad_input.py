@@ -1,0 +1,145 @@
+"""Input that cannot be right: it is named, it spoils only itself, and the cycle goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.scheduler.daemon.bench import bench, eventually
+from volcano.api.resources import EVENTS
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework import registry as registries
+from volcano.scheduler.framework.plugin import Plugin
+from volcano.testing.builders import Gang, gang, node, queue
+from volcano.testing.world import World
+
+CONF = """
+actions: "enqueue, allocate, backfill, preempt, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: SHARES, enableHierarchy: true}, {name: nodeorder}]
+"""
+
+
+def world(*jobs: Gang, queues: Sequence[object] = (), shares: str = "capacity") -> World:
+    return World(
+        nodes=[node("n0"), node("n1")],
+        queues=[queue("root"), queue("good"), *queues],  # type: ignore[list-item]
+        jobs=[gang("good", pods=1, cpu=1, queue="good"), *jobs],
+        conf=CONF.replace("SHARES", shares),
+    )
+
+
+GOOD = "default/good-worker-0"
+
+
+@pytest.mark.parametrize(
+    "queues",
+    [
+        pytest.param([queue("bad", parent="worse"), queue("worse", parent="bad")], id="in a circle"),
+        pytest.param([queue("bad", parent="bad")], id="its own parent"),
+        pytest.param([queue("bad", parent="nobody")], id="an orphan"),
+    ],
+)
+def test_a_tree_with_a_fault_holds_up_only_whoever_is_in_it(queues: list[object]) -> None:
+    decisions = world(gang("bad", pods=1, cpu=1, queue="bad"), queues=queues).cycle()
+
+    assert list(decisions.binds) == [GOOD]
+    reason = decisions.reason("bad")
+    assert reason is not None
+    assert (reason.cause or reason).code == "QueueMisplaced"
+    assert "'bad'" in str(reason.cause or reason)
+
+
+@pytest.mark.parametrize("amount", ["-1", -4, "1e400", "999999999999999999999", "9e99", "", "many"])
+@pytest.mark.parametrize("field", ["pod", "node", "queue", "minResources"])
+@pytest.mark.parametrize("shares", ["capacity", "proportion"])
+def test_an_absurd_amount_spoils_only_its_object(field: str, amount: str, shares: str) -> None:
+    made = world(shares=shares)
+    bad = gang("bad", pods=1, cpu=amount if field == "pod" else 1, queue="good", created=1)
+    if field == "minResources":
+        bad.pod_group.spec.min_resources = {"cpu": amount}
+    extra = {
+        "node": ("nodes", [node("bad", cpu=amount)]),
+        "queue": ("queues", [queue("bad", capability={"cpu": amount}, deserved={"cpu": amount})]),
+    }.get(field)
+    for plural, objects in [extra] if extra else [("podgroups", [bad.pod_group]), ("pods", list(bad.pods))]:
+        for source in objects:
+            with suppress(ValueError, OverflowError):  # the daemon names the object and goes on
+                made.add(plural, source)
+
+    decisions = made.cycle()
+
+    assert GOOD in decisions.binds
+    table = made.cluster.nodes
+    assert (table.idle[table.active] <= table.allocatable[table.active]).all()
+
+
+def test_a_selector_that_nothing_can_match_is_a_reason() -> None:
+    decisions = world(gang("bad", pods=1, cpu=1, queue="good", node_selector={"moon": "full"})).cycle()
+
+    assert GOOD in decisions.binds
+    assert "node affinity/selector" in str(decisions.reason("bad").cause)  # type: ignore[union-attr]
+
+
+class Shrinking(Plugin):
+    """Takes a node away while it is asked."""
+
+    name = "shrinking"
+    world: World
+
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        if "n1" in self.world.cluster.nodes.row_of:
+            self.world.remove("nodes", node("n1"))
+        return True
+
+
+def test_a_node_that_vanishes_in_mid_cycle_gets_nothing_that_lasts() -> None:
+    registry = registries.built_in().extended([Shrinking])
+    made = World(
+        nodes=[node("n0", cpu=1), node("n1", cpu=1)],
+        queues=[queue("good")],
+        jobs=[gang("good", pods=2, cpu=1, queue="good", min_available=1)],
+        conf="actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: shrinking}]\n",
+        registry=registry,
+    )
+    Shrinking.world = made
+    made.cycle()
+
+    assert made.cycle().binds == {}
+    assert "n1" not in made.cluster.nodes.row_of
+    held = [task for row in made.cluster.nodes.active for task in made.cluster.nodes.tasks[row].values()]
+    assert {task.node_name for task in held} <= {"n0"}
+
+
+def test_a_configuration_that_is_no_yaml_is_rejected_in_log_metric_and_event(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text("actions: allocate\ntiers: []\n")
+
+    async def scenario() -> None:
+        async with bench(scheduler_conf=str(file)) as b:
+            file.write_text("actions: allocate\ntiers: {")
+
+            async def told() -> bool:
+                found = (await b.client.list(EVENTS)).items
+                return any(event.reason == "ConfigurationRejected" and "line 2" in event.message for event in found)
+
+            await eventually(told)
+            assert b.scheduler.configuration.conf.actions == ("allocate",)
+            assert 'reloads_total{outcome="rejected"} 1' in b.scheduler.metrics.registry.render().decode()
+            assert "the configuration stays as it was" in caplog.text
+            await b.submit(gang("train", pods=1, cpu=1))
+
+            async def bound() -> bool:
+                return bool((await b.pod("train-worker-0")).spec.node_name)
+
+            await eventually(bound)
+
+    asyncio.run(scenario())
