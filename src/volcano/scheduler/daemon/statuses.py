@@ -25,9 +25,9 @@ log = logging.getLogger(__name__)
 
 WORKERS: Final = 8
 ATTEMPTS: Final = 8
-COUNTERS: Final = frozenset({"running", "succeeded", "failed"})
+COUNTERS: Final = frozenset({"running", "succeeded", "failed", "allocated"})
 COUNTERS_SECONDS: Final = 1.0
-"""How late the numbers of a PodGroup's pods may be: they change with every pod."""
+"""How late the numbers of PodGroups and queues may be: they change with every pod."""
 
 Key = tuple[str, str]
 """Plural name and key of an object."""
