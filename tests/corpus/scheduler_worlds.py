@@ -165,9 +165,9 @@ def differences(record: Record, decisions: Decisions) -> list[str]:
     if "CheckAll" in record["checkedBy"] and evicted != Counter(expect["evicted"]):
         found.append(f"evicted {sorted(evicted)}, expected {sorted(expect['evicted'])}")
     if expect.get("bindCountsInHyperNodes"):
-        counts = _binds_by_domain(record, decisions)
-        if counts != sorted(expect["bindCountsInHyperNodes"]):
-            found.append(f"binds per hypernode {counts}, expected {expect['bindCountsInHyperNodes']}")
+        per_domain = _binds_by_domain(record, decisions)
+        if per_domain != sorted(expect["bindCountsInHyperNodes"]):
+            found.append(f"binds per hypernode {per_domain}, expected {expect['bindCountsInHyperNodes']}")
     for job, nodes in (expect.get("pipelined") or {}).items():
         on = {state.node for state in decisions.tasks.values() if state.job == job and state.status == "Pipelined"}
         if not on or not on <= set(nodes):

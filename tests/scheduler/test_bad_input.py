@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,11 +65,12 @@ def test_an_absurd_amount_spoils_only_its_object(field: str, amount: str, shares
     bad = gang("bad", pods=1, cpu=amount if field == "pod" else 1, queue="good", created=1)
     if field == "minResources":
         bad.pod_group.spec.min_resources = {"cpu": amount}
-    extra = {
+    others: dict[str, tuple[str, list[Any]]] = {
         "node": ("nodes", [node("bad", cpu=amount)]),
         "queue": ("queues", [queue("bad", capability={"cpu": amount}, deserved={"cpu": amount})]),
-    }.get(field)
-    for plural, objects in [extra] if extra else [("podgroups", [bad.pod_group]), ("pods", list(bad.pods))]:
+    }
+    extra = others.get(field)
+    for plural, objects in [extra] if extra is not None else [("podgroups", [bad.pod_group]), ("pods", list(bad.pods))]:
         for source in objects:
             with suppress(ValueError, OverflowError):  # the daemon names the object and goes on
                 made.add(plural, source)
