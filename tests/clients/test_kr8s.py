@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -97,3 +99,16 @@ def test_deletions_are_waited_for(api: Any) -> None:
 
 def test_volcanos_kinds_are_found_by_their_plural(api: Any) -> None:
     assert "default" in [queue.name for queue in api.get("queues.scheduling.volcano.sh")]
+
+
+def test_a_port_of_a_pod_is_forwarded(api: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    listening = f"import socket as s; l = s.create_server(('127.0.0.1', {port})); print('open', flush=True)"
+    answering = "c, _ = l.accept(); c.sendall(c.recv(9)[::-1])"
+    serving = started(api, f"exec python3 -c {shlex.quote(f'{listening}; {answering}')}")
+    assert next(iter(serving.logs(follow=True))) == "open"
+    forwarded = serving.portforward(remote_port=port, local_port="auto")
+    with forwarded as local, socket.create_connection(("127.0.0.1", local), timeout=20) as talk:
+        talk.sendall(b"abc")
+        assert talk.recv(9) == b"cba"

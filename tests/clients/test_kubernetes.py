@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +12,9 @@ from typing import Any
 import pytest
 from kubernetes import client, config, dynamic, watch
 from kubernetes.client import ApiException, CoreV1Api, V1ConfigMap, V1ObjectMeta
-from kubernetes.stream import stream
+from kubernetes.stream import portforward, stream
 
+from tests.kubectl.harness import eventually
 from tests.kubectl.objects import deployment, pod
 
 pytestmark = pytest.mark.xdist_group("clients")
@@ -178,6 +182,27 @@ def test_a_command_talks_over_a_stream(core: CoreV1Api, namespace: str) -> None:
     talk.run_forever(timeout=30)
 
     assert (talk.read_stdout(), talk.read_stderr(), talk.returncode) == ("heard you\n", "quietly\n", 3)
+
+
+def test_a_port_of_a_pod_is_forwarded(core: CoreV1Api, namespace: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    serving = (
+        f"import http.server as h; h.HTTPServer(('127.0.0.1', {port}), h.SimpleHTTPRequestHandler).serve_forever()"
+    )
+    name = started(core, namespace, f"exec python3 -c {shlex.quote(serving)}")
+    answers = []
+
+    def answered() -> bool:
+        """Refused while nothing listens yet."""
+        forwarded = portforward(core.connect_get_namespaced_pod_portforward, name, namespace, ports=str(port))
+        with contextlib.suppress(OSError), contextlib.closing(forwarded.socket(port)) as talk:
+            talk.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            answers.append(talk.recv(1000))
+        return bool(answers and answers[-1])
+
+    eventually("the port to be open", answered)
+    assert answers[-1].startswith(b"HTTP/1.0 200 OK")
 
 
 def test_rights_are_told(connection: client.ApiClient) -> None:

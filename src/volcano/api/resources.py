@@ -69,6 +69,7 @@ PODS: Final = _core(
         _post("eviction", "Eviction", "policy", "v1"),
         Subresource(name="log", verbs=("get",)),
         Subresource(name="exec", verbs=("create", "get"), kind="PodExecOptions", group="", version="v1"),
+        Subresource(name="portforward", verbs=("create", "get"), kind="PodPortForwardOptions", group="", version="v1"),
     ),
 )
 NODES: Final = _core(

@@ -1,6 +1,6 @@
 """What a kubelet serves: logs, commands in containers, usage, health. HTTPS, for the cluster's own.
 
-Neighbours: `logs` reads, `exec` runs, `usage` measures; `agent` knows the pods; `main` listens.
+Neighbours: `logs` reads, `exec` runs, `forward` joins ports, `usage` measures; `agent` knows the pods; `main` listens.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 
 from volcano.http.message import Request, Response
 from volcano.http.websocket import accept
+from volcano.local.node import forward
 from volcano.local.node.agent import NodeAgent
 from volcano.local.node.exec import PROTOCOLS, Command, ExecSession, choose_protocol
 from volcano.local.node.logs import LogOptions, log_files, read_log
@@ -45,6 +46,8 @@ class Endpoint:
             return self._logs(request, *parts[1:])
         if len(parts) == 4 and parts[0] == "exec":
             return self._exec(request, *parts[1:])
+        if len(parts) == 3 and parts[0] == "portForward":
+            return self._forward(request, *parts[1:])
         return _text(404, f"{request.path} is not served by this node")
 
     def _logs(self, request: Request, namespace: str, name: str, container: str) -> Response:
@@ -78,7 +81,7 @@ class Endpoint:
         state = run.report["containers"].get(container)
         if plan is None or state is None or state["state"] != "running":
             return _text(400, f'container "{container}" in pod "{name}" is not running')
-        protocol = choose_protocol(request.headers.get("sec-websocket-protocol", ""))
+        protocol = choose_protocol(request.headers.get("sec-websocket-protocol", ""), PROTOCOLS)
         key, argv = request.headers.get("sec-websocket-key"), request.params("command")
         if not key or protocol is None:
             return _text(400, f"exec is served over WebSockets with one of the protocols {', '.join(PROTOCOLS)}")
@@ -86,19 +89,46 @@ class Endpoint:
             return _text(400, "you must specify at least 1 command for the container")
         stdin, tty = request.flag("input"), request.flag("tty")
         command = Command(argv, plan, state["pid"], stdin, tty)
-        headers = {
-            "upgrade": "websocket",
-            "connection": "Upgrade",
-            "sec-websocket-accept": accept(key),
-            "sec-websocket-protocol": protocol,
-        }
-        return Response(101, headers, upgrade=lambda transport, rest: ExecSession(command, transport, rest))
+        return Response(
+            101, _agreed(key, protocol), upgrade=lambda transport, rest: ExecSession(command, transport, rest)
+        )
+
+    def _forward(self, request: Request, namespace: str, name: str) -> Response:
+        """Take over the connection and join it with ports of the pod."""
+        pod = self._agent.pod(namespace, name)
+        run = self._agent.runtime.runs.get(pod["metadata"]["uid"]) if pod is not None else None
+        if run is None or run.report["finished"]:
+            return _text(404, f'pod "{name}" in namespace "{namespace}" does not run on this node')
+        offered, key = request.headers.get("sec-websocket-protocol"), request.headers.get("sec-websocket-key")
+        protocol = choose_protocol(offered, forward.PROTOCOLS) if offered else ""
+        if not key or protocol is None:
+            return _text(
+                400,
+                f"ports are forwarded over WebSockets with the protocol {forward.PROTOCOLS[0]}; "
+                f"pods are processes of this machine: connect to {run.plan['address'] or 'it'} directly",
+            )
+        try:
+            ports = forward.parse_ports(request.params("port"))
+        except ValueError as error:
+            return _text(400, str(error))
+        hosts = [*([run.plan["address"]] if run.plan["address"] else []), "127.0.0.1"]
+        return Response(
+            101,
+            _agreed(key, protocol),
+            upgrade=lambda transport, rest: forward.ForwardSession(hosts, ports, transport, rest),
+        )
 
     def _no_run(self, pod: dict[str, object], name: str, container: str) -> Response:
         phase = (pod.get("status") or {}).get("phase")  # type: ignore[attr-defined]
         if phase == "Pending":
             return _text(400, f'container "{container}" in pod "{name}" is waiting to start: ContainerCreating')
         return _text(200, "")
+
+
+def _agreed(key: str, protocol: str) -> dict[str, str]:
+    """The headers that turn a connection into a WebSocket."""
+    chosen = {"sec-websocket-protocol": protocol} if protocol else {}
+    return {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-accept": accept(key), **chosen}
 
 
 def _is_running(run: Run, container: str, number: int) -> Callable[[], bool]:

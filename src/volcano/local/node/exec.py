@@ -14,6 +14,7 @@ import signal
 import struct
 import sys
 import termios
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -186,10 +187,10 @@ class ExecSession(asyncio.Protocol):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def choose_protocol(offered: str) -> str | None:
+def choose_protocol(offered: str, known: Sequence[str]) -> str | None:
     """The newest sub-protocol that both sides know."""
     names = [name.strip() for name in offered.split(",")]
-    return next((protocol for protocol in PROTOCOLS if protocol in names), None)
+    return next((protocol for protocol in known if protocol in names), None)
 
 
 def _verdict(status: int) -> dict[str, object]:

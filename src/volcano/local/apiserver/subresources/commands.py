@@ -1,4 +1,4 @@
-"""pods/exec: a WebSocket passed through to the node that runs the pod; nothing of it is looked at here.
+"""pods/exec and pods/portforward: a WebSocket passed through, unseen, to the node that runs the pod.
 
 `logs.py` does the same for logs. The older SPDY streams are refused; clients that know both use WebSockets.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from volcano.http.message import Response, format_target
 from volcano.local.apiserver import status
@@ -33,17 +33,24 @@ class Commands:
         self._pki = pki
 
     async def run(self, call: Call) -> Response:
-        headers = call.request.headers
         pod = self._writes.existing(call).document()
         container = container_of(call, pod)
+        query = [(_PASSED_ON[key], value) for key, value in call.request.query if key in _PASSED_ON]
+        return await self._joined(call, pod, format_target(f"/exec/{call.namespace}/{call.name}/{container}", query))
+
+    async def forward(self, call: Call) -> Response:
+        pod = self._writes.existing(call).document()
+        query = [("port", value) for value in call.request.params("ports")]
+        return await self._joined(call, pod, format_target(f"/portForward/{call.namespace}/{call.name}", query))
+
+    async def _joined(self, call: Call, pod: dict[str, Any], target: str) -> Response:
+        headers = call.request.headers
         node = pod["spec"].get("nodeName")
         if not node:
             raise status.bad_request(f"pod {call.name} does not have a host assigned")
         address = self._address(node)
         if headers.get("upgrade", "").lower() != "websocket":
-            raise status.bad_request("Upgrade request required: commands are streamed over WebSockets")
-        query = [(_PASSED_ON[key], value) for key, value in call.request.query if key in _PASSED_ON]
-        target = format_target(f"/exec/{call.namespace}/{call.name}/{container}", query)
+            raise status.bad_request("Upgrade request required: what leads into pods is streamed over WebSockets")
         far = await self._connect(node, address, target, {key: headers[key] for key in _ASKED if key in headers})
         code, answered = await far.answer()
         if code != 101:
