@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.differing import ON_KUBERNETES
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("tests/e2e", "tests/kube_cluster", "tests/kubectl")
+FOLDERS = ("tests/clients", "tests/e2e", "tests/kube_cluster", "tests/kubectl")
 MOST = 0.03
 
 
