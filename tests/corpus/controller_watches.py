@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from volcano.controllers.runtime import Context, Controller
@@ -29,6 +30,7 @@ class Watches:
 
     def __init__(self) -> None:
         self.collections: dict[str, Told] = {}
+        self.places: list[tuple[str, str]] = []
 
     def of(self, resource: Any, handler: Any = None) -> Told:
         told = self.collections.setdefault(resource.plural, Told())
@@ -37,7 +39,7 @@ class Watches:
         return told
 
     def one(self, resource: Any, name: str, namespace: str, handler: Any) -> Told:
-        del name, namespace
+        self.places.append((namespace, name))
         return self.of(resource, handler)
 
 
@@ -50,6 +52,17 @@ class Recorder:
         self.events.append(f"{type_} {reason} {message}")
 
 
+def places_followed(make: Callable[[Context], Controller]) -> list[tuple[str, str]]:
+    """The single objects, by namespace and name, that a controller watches."""
+
+    async def main() -> list[tuple[str, str]]:
+        watches = Watches()
+        make(Context(None, watches, Recorder(), Registry()))  # type: ignore[arg-type]
+        return watches.places
+
+    return asyncio.run(main())
+
+
 def keys_after(make: Callable[[Context], Controller], plural: str, verb: str, *objects: Any) -> list[str]:
     """What waits in the queue of a controller after one of its watches told it about `objects`."""
 
@@ -59,7 +72,7 @@ def keys_after(make: Callable[[Context], Controller], plural: str, verb: str, *o
         controller = make(context)
         while len(controller.queue):
             controller.queue.done(await controller.queue.get())
-        for handler in watches.collections[plural].handlers:
+        for handler in watches.of(SimpleNamespace(plural=plural)).handlers:
             getattr(handler, f"on_{verb}")(*objects)
         found: list[str] = []
         async with asyncio.timeout(5):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.corpus.controller_records import Document, argument, existing, typed, writes
-from tests.corpus.controller_watches import keys_after
+from tests.corpus.controller_watches import keys_after, places_followed
 from tests.corpus.loader import Record, cases, parameters
 from volcano.api import keys
 from volcano.api.topology import HYPER_NODE, HyperNode
@@ -119,6 +119,17 @@ def test_configuration(record: Record) -> None:
     ]
 
 
+@pytest.mark.parametrize("record", of("setupConfigMapInformer"))
+def test_only_its_configuration_is_followed(record: Record) -> None:
+    settings = record["input"]["controller"]
+    place = (settings["configMapNamespace"], settings["configMapName"])
+
+    followed = places_followed(lambda context: HyperNodeController(context, configmap=place))
+
+    assert record["output"]["error"] is None
+    assert followed == [place]
+
+
 @pytest.mark.parametrize("record", of("setConfigMapNamespaceAndName"))
 def test_where_the_configuration_is(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the chart's environment the chart's own defaults hold."""
@@ -140,8 +151,10 @@ def test_what_is_looked_at_again(record: Record) -> None:
     verb = next((verb for verb in ("add", "update", "delete") if function.startswith(verb)), "add")
     plural = "configmaps" if "ConfigMap" in function else "hypernodes"
     document = argument(record, "obj", "newObj", "cm", "hyperNode") or {"metadata": {"name": "c", "namespace": "n"}}
-    if document.get("kind", "ConfigMap") == "Pod":
-        pytest.skip("upstream is handed an object of another kind; our watches are typed")
+    if document.get("kind") == "Pod":
+        assert not record["output"].get("enqueued")
+        assert keys_after(HyperNodeController, "pods", verb, document) == []  # its watches bring it no pods
+        return
     objects = [argument(record, "oldObj"), document] if verb == "update" else [document]
 
     found = keys_after(HyperNodeController, plural, verb, *objects)
