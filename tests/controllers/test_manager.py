@@ -10,6 +10,8 @@ from tests.controllers.bench import NAMESPACE, Bench, bench, eventually
 from volcano.api import resources
 from volcano.controllers import manager
 from volcano.controllers.flags import Flags
+from volcano.http.message import Request, Response
+from volcano.http.metrics import Registry
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 
@@ -60,5 +62,45 @@ def test_a_listed_controller_runs_alone() -> None:
             await asyncio.sleep(0.1)
             assert (await world.client.list(resources.PODGROUPS, NAMESPACE)).items == []
             assert (await world.client.get(resources.QUEUES, "default")).status.state == "Open"
+
+    asyncio.run(main())
+
+
+def test_a_missing_kind_stops_only_who_needs_it() -> None:
+    """A server without the kinds of jobflows: jobs run, the daemon says what is missing, and goes on trying."""
+
+    async def main() -> None:
+        async with bench(running=False) as world:
+            installed = False
+
+            async def without_flows(request: Request) -> Response:
+                if "/flow.volcano.sh/" in request.path and not installed:
+                    return Response(404, {"content-type": "text/plain"}, b"404 page not found")
+                return await world.wire.handle(request)
+
+            client = Client(InProcessTransport(without_flows), user_agent=manager.PROGRAM)
+            runtime = manager.build(client, Flags(leader_elect_resource_namespace=NAMESPACE), Registry())
+            running = asyncio.create_task(runtime.run())
+            try:
+                job = await world.submit("one")
+                await eventually(lambda: world.exists(resources.PODGROUPS, f"one-{job.metadata.uid}"))
+                problem = runtime.problem() or ""
+                assert "jobflow-controller waits for jobflows.flow.volcano.sh (" in problem
+                assert not any(name in problem for name in ("job-controller", "queue-controller", "pg-controller"))
+
+                async def told() -> bool:
+                    events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
+                    return any(e.reason == "KindMissing" and "jobflows.flow.volcano.sh" in e.message for e in events)
+
+                await eventually(told)
+                installed = True
+
+                async def ready() -> bool:
+                    return runtime.problem() is None
+
+                await eventually(ready)
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
 
     asyncio.run(main())

@@ -104,8 +104,8 @@ def test_counts(record: Record) -> None:
 @pytest.mark.parametrize("record", of("LoadConfig"))
 def test_configuration(record: Record) -> None:
     name = record["input"]["controller"]["configMapName"]
-    found = {one.get("metadata", {}).get("name"): one for one in existing(record, "configmaps")}
-    document = found.get(name)
+    configmaps = {one.get("metadata", {}).get("name"): one for one in existing(record, "configmaps")}
+    document = configmaps.get(name)
     if error := record["output"]["error"]:
         with pytest.raises(config.ConfigProblem, match=re.escape(error.removesuffix("in this context"))):
             config.load(document, name)

@@ -80,15 +80,23 @@ async def run(client: Client, flags: Flags, stop: asyncio.Event) -> None:
 
 def build(client: Client, flags: Flags, registry: Registry) -> Runtime:
     """The runtime with the controllers that the flags ask for."""
+    from volcano.api.meta import ObjectReference
+    from volcano.api.resources import LEASES
     from volcano.controllers.runtime import COMPONENT, Context, Informers, Runtime
     from volcano.kube.events import EventRecorder
 
     context = Context(client, Informers(client), EventRecorder(client, COMPONENT), registry)
-    runtime = Runtime(context, max_requeues=flags.max_requeue_num)
+    lease = ObjectReference(
+        kind=LEASES.kind,
+        api_version=LEASES.api_version,
+        namespace=flags.lease_namespace,
+        name=flags.leader_elect_resource_name,
+    )
+    runtime = Runtime(context, max_requeues=flags.max_requeue_num, about=lease)
     makers = dict(_makers(flags))
     for name in flags.enabled_controllers:
         if name in makers:
-            runtime.add(makers[name](context))
+            runtime.add(makers[name])
         else:
             log.info("%s is switched off by a feature gate", name)
     return runtime

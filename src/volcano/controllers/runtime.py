@@ -9,16 +9,16 @@ import asyncio
 import datetime
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
-from volcano.api.meta import whole_seconds
+from volcano.api.meta import ObjectReference, whole_seconds
 from volcano.api.resources import Resource
 from volcano.http.lifetime import keep_collector_settled
 from volcano.http.metrics import Registry
 from volcano.kube.client import Client
 from volcano.kube.errors import ApiError, InternalError, ServiceUnavailable, Timeout, TooManyRequests
-from volcano.kube.events import EventRecorder
+from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.informer import EventHandler, Informer
 from volcano.kube.workqueue import WorkQueue
 
@@ -27,6 +27,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 COMPONENT = "vc-controller-manager"
 UNLIMITED = -1
+COMPLAINT_SECONDS = 1.0
+"""How long a kind may be missing before it is told, and between two looks."""
+TASKS_PER_WORKER = 8
+"""A worker thread of upstream's waits for every write; a task of ours costs nothing while it waits."""
 SERVER_TROUBLE = (OSError, TimeoutError, TooManyRequests, ServiceUnavailable, InternalError, Timeout)
 
 
@@ -39,11 +43,15 @@ def _now() -> datetime.datetime:
 
 
 class Informers:
-    """One informer per kind of object, shared by all controllers."""
+    """One informer per kind of object, shared by all controllers; a `scope` knows which of them its controller uses."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, shared: dict[tuple[Any, ...], Informer[Any]] | None = None) -> None:
         self._client = client
-        self._shared: dict[tuple[Any, ...], Informer[Any]] = {}
+        self._shared = {} if shared is None else shared
+        self._used: dict[tuple[Any, ...], Informer[Any]] = {}
+
+    def scope(self) -> Informers:
+        return Informers(self._client, self._shared)
 
     def of(self, resource: Resource[T], handler: EventHandler[T] | None = None) -> Informer[T]:
         """The informer of `resource` (and its type), with one more handler."""
@@ -51,6 +59,7 @@ class Informers:
         informer: Informer[T] | None = self._shared.get(key)
         if informer is None:
             informer = self._shared[key] = Informer(self._client, resource)
+        self._used[key] = informer
         if handler is not None:
             informer.add_handler(handler)
         return informer
@@ -63,6 +72,7 @@ class Informers:
             field_selector = f"metadata.name={name}"
             informer = Informer(self._client, resource, namespace=namespace, field_selector=field_selector)
             self._shared[key] = informer
+        self._used[key] = informer
         informer.add_handler(handler)
         return informer
 
@@ -70,13 +80,20 @@ class Informers:
         return [informer.run() for informer in self._shared.values()]
 
     async def synced(self) -> None:
-        for informer in self._shared.values():
+        for informer in list(self._used.values()):
             await informer.synced()
 
-    def problem(self) -> str | None:
-        """A readiness check: which collections have not been read yet."""
-        missing = [informer.resource.plural for informer in self._shared.values() if not informer.has_synced]
-        return f"not yet listed: {', '.join(sorted(missing))}" if missing else None
+    def missing(self) -> dict[str, str]:
+        """The kinds used here that have not been read yet, and why the server refuses them, where it does."""
+        return {
+            _full_name(informer.resource): str(informer.refusal or "")
+            for informer in self._used.values()
+            if not informer.has_synced
+        }
+
+
+def _full_name(resource: Resource[Any]) -> str:
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 
 @dataclass(slots=True)
@@ -179,17 +196,21 @@ class LoopMetrics:
 
 
 class Runtime:
-    """Runs controllers on one set of informers."""
+    """Runs controllers on one set of informers. Each starts when its own kinds can be read; `about` gets the events."""
 
-    def __init__(self, context: Context, *, max_requeues: int = 15) -> None:
+    def __init__(self, context: Context, *, max_requeues: int = 15, about: ObjectReference | None = None) -> None:
         self.context = context
-        self.controllers: list[Controller] = []
+        self._about = about
+        self._controllers: list[tuple[Controller, Informers]] = []
         self._max_requeues = max_requeues if max_requeues >= 0 else UNLIMITED
         self._metrics = LoopMetrics(context.metrics)
-        self._started = False
+        self._waiting: dict[str, Informers] = {}
 
-    def add(self, controller: Controller) -> None:
-        self.controllers.append(controller)
+    def add(self, make: Callable[[Context], Controller]) -> None:
+        informers = self.context.informers.scope()
+        controller = make(replace(self.context, informers=informers))
+        self._controllers.append((controller, informers))
+        self._waiting[controller.name] = informers
         self._metrics.watch(self.context.metrics, controller)
 
     async def run(self) -> None:
@@ -198,13 +219,41 @@ class Runtime:
             for task in self.context.informers.tasks():
                 group.create_task(task)
             group.create_task(self.context.recorder.run())
-            await self.context.informers.synced()
             group.create_task(keep_collector_settled())
-            log.info("reconciling: %s", ", ".join(controller.name for controller in self.controllers))
-            self._started = True
-            for controller in self.controllers:
-                group.create_task(Loop(controller, self._metrics, self._max_requeues).run())
+            for controller, informers in self._controllers:
+                group.create_task(self._run(controller, informers))
+
+    async def _run(self, controller: Controller, informers: Informers) -> None:
+        complaining = asyncio.create_task(self._complain(controller.name, informers))
+        try:
+            await informers.synced()
+        finally:
+            complaining.cancel()
+        log.info("reconciling: %s", controller.name)
+        self._waiting.pop(controller.name, None)
+        await Loop(controller, self._metrics, self._max_requeues).run()
+
+    async def _complain(self, name: str, informers: Informers) -> None:
+        """Say what a controller waits for, each time it is something else. The informers try again by themselves."""
+        said = ""
+        while True:
+            await asyncio.sleep(COMPLAINT_SECONDS)
+            problem = _refusals(informers)
+            if problem and problem != said:
+                said = problem
+                log.error("%s waits for %s", name, problem)
+                if self._about is not None:
+                    self.context.recorder.record_on(self._about, WARNING, "KindMissing", f"{name} waits for {problem}")
 
     def problem(self) -> str | None:
-        """A readiness check."""
-        return None if self._started else self.context.informers.problem()
+        """A readiness check: which controllers wait, and for what."""
+        return "; ".join(_wait_of(name, informers) for name, informers in self._waiting.items()) or None
+
+
+def _refusals(informers: Informers) -> str:
+    return ", ".join(f"{kind} ({reason})" for kind, reason in sorted(informers.missing().items()) if reason)
+
+
+def _wait_of(name: str, informers: Informers) -> str:
+    kinds = (f"{kind} ({reason or 'not yet listed'})" for kind, reason in sorted(informers.missing().items()))
+    return f"{name} waits for {', '.join(kinds)}"

@@ -90,6 +90,8 @@ class Informer(Generic[T]):
         self.store: dict[str, T] = {}
         self.resource_version: str | None = None
         self.relists = 0
+        self.refusal: ApiError | None = None
+        """Why the server does not show the collection: it is not installed, or forbidden."""
         self._client = client
         self._scope = (namespace, label_selector, field_selector)
         self._handlers: list[EventHandler[T]] = [handler] if handler is not None else []
@@ -141,6 +143,7 @@ class Informer(Generic[T]):
                 await self._pause(None)
             except ApiError as error:
                 log.warning("%s: the server refused to watch: %s", self.resource.plural, error)
+                self.refusal = error
                 await self._pause(error.retry_after)
             except (OSError, TimeoutError, msgspec.DecodeError) as error:
                 log.warning("%s: the watch broke: %s", self.resource.plural, error)
@@ -219,6 +222,7 @@ class Informer(Generic[T]):
                 await asyncio.sleep(0)
         self.resource_version = resource_version
         self._delay = 0.0
+        self.refusal = None
         self._synced.set()
 
     def _apply(self, event: WatchEvent[T]) -> None:
