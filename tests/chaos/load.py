@@ -71,10 +71,14 @@ class Load:
             await asyncio.sleep(SUBMIT_SECONDS)
 
     async def _gang(self, client: Client, number: int) -> None:
-        await self._submit(client, gang(f"gang-{number}", self._dice.randint(2, 4), "sleep", "1", cpu="500m"))
+        name = f"gang-{number}"
+        await self._submit(client, gang(name, self._dice.randint(2, 4), "sleep", "1", cpu="500m"))
+        await self._await_phase(client, name, "Completed")
 
     async def _urgent(self, client: Client, number: int) -> None:
-        await self._submit(client, gang(f"urgent-{number}", 2, "sleep", "1", cpu="500m", priorityClassName=URGENT))
+        name = f"urgent-{number}"
+        await self._submit(client, gang(name, 2, "sleep", "1", cpu="500m", priorityClassName=URGENT))
+        await self._await_phase(client, name, "Completed")
 
     async def _restarted(self, client: Client, number: int) -> None:
         """A gang that is told to start again while it runs."""

@@ -146,7 +146,7 @@ def test_every_promise_is_kept(cluster: Cluster, rounds: int) -> None:
         f"{dict(done)}; {len(history)} changes, {recorder.gaps} gaps; {len(account.ends)} jobs, {account.unanswered} "
         "requests without an answer"
     )
-    assert broken == []
+    assert not broken, "\n".join(broken)
 
 
 async def settled(
