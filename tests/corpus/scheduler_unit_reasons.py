@@ -9,7 +9,7 @@ _STATUSES = "the record does not hold the statuses of the members that the verdi
 _TOPOLOGY = "the record does not hold the topology of the sub-job that the verdict is about"
 _CALLBACK = "the function that the record calls back cannot be recorded"
 _SESSION = "the session that decides it is not in the record"
-_CLAIMS = "not there yet: quotas of queues for device classes (`deviceclass/...` in spec.capability)"
+_CLAIMS = "the record does not hold the claims of the pods that it is about"
 _REFUSALS = "refusals are counted by text as they are found: there is no error object that is filled by setters"
 _NUMA = "the books of NUMA cells are held to the vectors of the plugin that keeps them"
 _ANNOTATIONS = "annotations travel with the binding, the pod of the cluster is not edited"
@@ -19,7 +19,7 @@ NO_COUNTERPART: dict[str, str] = {
     "Action.parseArguments": _SESSION,
     "Action.selectDomainBundles": _SESSION,
     "CalculatePluginScore": _CALLBACK,
-    "DRAResource.Add": _CLAIMS,
+    "DRAResource.Add": "integers do not overflow",
     "EstimateBestEffortResource": "the estimate of pods without requests is a part of the plugin's own call",
     "FitError.Reasons": "one refusal has one text",
     "FitErrors.SetError": _REFUSALS,
@@ -67,12 +67,10 @@ NO_COUNTERPART: dict[str, str] = {
     "addTaskDRAAllocated": _CLAIMS,
     "capacityPlugin.jobEnqueueable": _CLAIMS,
     "capacityPlugin.queueAllocatable": _CLAIMS,
-    "checkDRAAllocatable": _CLAIMS,
     "mostRequestedScore": "scores are columns over nodes that fit: there is no call for one number and its error",
-    "newDRAQuotaAttr": _CLAIMS,
     "predicateHelper.PredicateNodes": _CALLBACK,
     "removeTaskDRAAllocated": _CLAIMS,
     "setUpDynamicResourcesArgs": "time limits of Kubernetes' filters: ours do not wait for anything",
     "setUpVolumeBindingArgs": "time limits of Kubernetes' filters: ours do not wait for anything",
-    "updateDRAInqueue": _CLAIMS,
+    "updateDRAInqueue": "what admitted jobs will claim is kept by claim, and summed when a limit is asked about",
 }

@@ -9,7 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.corpus import scheduler_unit_accounts, scheduler_unit_domains, scheduler_unit_resources
+from tests.corpus import (
+    scheduler_unit_accounts,
+    scheduler_unit_devices,
+    scheduler_unit_domains,
+    scheduler_unit_resources,
+)
 from tests.corpus.loader import Record, cases, parameters
 from tests.corpus.scheduler_unit_reasons import NO_COUNTERPART
 from tests.corpus.scheduler_unit_resources import Answer
@@ -194,6 +199,7 @@ ADAPTERS: dict[str, Callable[[Record], Any]] = {
 
 ANSWERS: dict[str, Callable[[Record], Answer]] = {
     **scheduler_unit_accounts.ADAPTERS,
+    **scheduler_unit_devices.ADAPTERS,
     **scheduler_unit_domains.ADAPTERS,
     **scheduler_unit_resources.ADAPTERS,
 }

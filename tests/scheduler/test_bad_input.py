@@ -69,8 +69,8 @@ def test_an_absurd_amount_spoils_only_its_object(field: str, amount: str, shares
         "node": ("nodes", [node("bad", cpu=amount)]),
         "queue": ("queues", [queue("bad", capability={"cpu": amount}, deserved={"cpu": amount})]),
     }
-    extra = others.get(field)
-    for plural, objects in [extra] if extra is not None else [("podgroups", [bad.pod_group]), ("pods", list(bad.pods))]:
+    own: list[tuple[str, list[Any]]] = [("podgroups", [bad.pod_group]), ("pods", list(bad.pods))]
+    for plural, objects in [others[field]] if field in others else own:
         for source in objects:
             with suppress(ValueError, OverflowError):  # the daemon names the object and goes on
                 made.add(plural, source)
