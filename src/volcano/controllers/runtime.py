@@ -208,7 +208,7 @@ class Runtime:
 
     def add(self, make: Callable[[Context], Controller]) -> None:
         informers = self.context.informers.scope()
-        controller = make(replace(self.context, informers=informers))
+        controller = make(replace(self.context, informers=informers, now=lambda: self.context.now()))
         self._controllers.append((controller, informers))
         self._waiting[controller.name] = informers
         self._metrics.watch(self.context.metrics, controller)

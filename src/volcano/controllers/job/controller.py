@@ -31,7 +31,7 @@ from volcano.controllers.job.pods import group_name
 from volcano.controllers.job.sync import QueueMissing
 from volcano.controllers.job.vocabulary import Action
 from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
-from volcano.controllers.runtime import Context, Waits
+from volcano.controllers.runtime import TASKS_PER_WORKER, Context, Waits
 from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube.errors import NotFound
 from volcano.kube.informer import Callbacks
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-JOBS_PER_WORKER = 8
-"""A worker thread of upstream's waits for every write; a task of ours costs nothing while it waits."""
 PACE_SECONDS_PER_POD = 10e-6
 """Between two looks at all pods of a job: a share of a processor, however fast its pods change."""
 PLUGIN_ENTRY_POINTS = "volcano.job_plugins"
@@ -57,7 +55,7 @@ class JobController:
     def __init__(
         self, context: Context, *, workers: int = 3, plugins: Plugins | None = None, commands: bool = True
     ) -> None:
-        self.workers = workers * JOBS_PER_WORKER
+        self.workers = workers * TASKS_PER_WORKER
         self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
         self._context = context
         self._plugins = plugins or installed_plugins()

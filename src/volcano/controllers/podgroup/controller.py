@@ -17,7 +17,7 @@ from volcano.api.resources import Resource
 from volcano.api.scheduling import group_of
 from volcano.controllers.notes import WARNING
 from volcano.controllers.podgroup import build
-from volcano.controllers.runtime import Context
+from volcano.controllers.runtime import TASKS_PER_WORKER, Context
 from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube.errors import AlreadyExists, NotFound
 from volcano.kube.informer import Callbacks
@@ -63,7 +63,7 @@ class PodGroupController:
         inherit_owner_annotations: bool = True,
         workloads: bool = True,
     ) -> None:
-        self.workers = workers
+        self.workers = workers * TASKS_PER_WORKER
         self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
         self._context = context
         self._names = frozenset(scheduler_names)
