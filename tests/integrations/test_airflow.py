@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("airflow.sdk")
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "integrations" / "airflow" / "on_volcano.py"
 BROKEN = 'second >> VolcanoOperator(task_id="third", work="echo why; exit 3", deferrable=True)'

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torchx")
+pytestmark = pytest.mark.timeout(300)  # torchx starts slowly, and polls
 
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "--workspace", "", "--scheduler", "kubernetes", "--scheduler_args", "queue=default,namespace=default")
