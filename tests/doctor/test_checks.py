@@ -156,6 +156,7 @@ def test_admission_that_lets_everything_in_or_cannot_be_asked() -> None:
             "warning: authority of webhook volcano-admission-service-jobs-validate ends on 2030-06-16",
         ),
     ],
+    ids=["none", "no certificate", "ended", "ends soon"],
 )
 def test_authorities_of_webhooks(bundle: str, says: str) -> None:
     assert found(validatingwebhookconfigurations=[webhook(bundle)]) == [says]
