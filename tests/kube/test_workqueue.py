@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import uvloop
 from hypothesis import given, settings, strategies as st
 
 from volcano.kube.workqueue import ShutDown, WorkQueue
@@ -40,6 +41,17 @@ def test_of_several_delays_the_shortest_counts() -> None:
         assert await queue.get() == "slow"
 
     asyncio.run(main())
+
+
+def test_delays_that_are_over_at_once_are_delays_on_every_event_loop() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add_after("now", 1e-6)
+        queue.add_after("even sooner", 1e-7)
+        assert {await queue.get(), await queue.get()} == {"now", "even sooner"}
+
+    asyncio.run(main())
+    uvloop.run(main())
 
 
 def test_failing_keys_wait_twice_as_long_each_time() -> None:

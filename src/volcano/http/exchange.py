@@ -69,6 +69,8 @@ class ClientConnection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
+        """Kept beside the timer: uvloop's have no `when` if they are due at once."""
         self._deadline = 0.0
         self.idle_since = 0.0
         self._lost = False
@@ -145,10 +147,10 @@ class ClientConnection(asyncio.Protocol):
         self._streamed = streamed
         self._head_only = head_only
         self._deadline = deadline = self._loop.time() + seconds
-        if self._timer is None or self._timer.when() > deadline + 1.0:
+        if self._timer is None or self._timer_due > deadline + 1.0:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._loop.call_at(deadline, self._check_deadline)
+            self._check_at(deadline)
         self._transport.write(payload)
 
     def _finish(self) -> None:
@@ -172,7 +174,11 @@ class ClientConnection(asyncio.Protocol):
             self._fail(RequestTimeout("the server did not answer in time"))
             self._transport.abort()
         else:
-            self._timer = self._loop.call_at(deadline, self._check_deadline)
+            self._check_at(deadline)
+
+    def _check_at(self, due: float) -> None:
+        self._timer_due = due
+        self._timer = self._loop.call_at(due, self._check_deadline)
 
     async def _wait(self) -> None:
         if self._error is not None:

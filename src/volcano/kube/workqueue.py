@@ -37,6 +37,8 @@ class WorkQueue(Generic[K]):
         self._due: dict[K, float] = {}
         self._sequence = itertools.count()
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
+        """Kept beside the timer: uvloop's have no `when` if they are due at once."""
         self._getters: deque[asyncio.Future[None]] = deque()
         self._closed = False
         self._idle: asyncio.Event | None = None
@@ -71,10 +73,10 @@ class WorkQueue(Generic[K]):
             return
         self._due[key] = due
         heapq.heappush(self._delayed, (due, next(self._sequence), key))
-        if self._timer is None or self._timer.when() > due:
+        if self._timer is None or self._timer_due > due:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = loop.call_at(due, self._release_due)
+            self._wake_at(due)
 
     def add_rate_limited(self, key: K) -> None:
         """Work on `key` again after its back-off, which doubles with every call until `forget`."""
@@ -168,4 +170,8 @@ class WorkQueue(Generic[K]):
                 del self._due[key]
                 self.add(key)
         if self._delayed:
-            self._timer = loop.call_at(self._delayed[0][0], self._release_due)
+            self._wake_at(self._delayed[0][0])
+
+    def _wake_at(self, due: float) -> None:
+        self._timer_due = due
+        self._timer = asyncio.get_running_loop().call_at(due, self._release_due)
