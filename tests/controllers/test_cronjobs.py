@@ -27,9 +27,9 @@ class Clock:
 
 
 @asynccontextmanager
-async def at(text: str) -> AsyncIterator[tuple[Bench, Clock]]:
+async def at(text: str, **flags: str) -> AsyncIterator[tuple[Bench, Clock]]:
     clock = Clock(text)
-    async with bench(running=False) as world:
+    async with bench(running=False, **flags) as world:
         world.start()
         assert world.runtime is not None
         world.runtime.context.now = clock
@@ -162,7 +162,7 @@ def test_a_job_that_still_runs_is_waited_for_or_replaced() -> None:
 
 def test_a_controller_that_is_killed_in_the_middle_starts_nothing_twice() -> None:
     async def main() -> None:
-        async with at("2030-01-01T00:01:30+00:00") as (world, clock):
+        async with at("2030-01-01T00:01:30+00:00", controllers="cronjob-controller") as (world, clock):
             world.wire.cut_after = 1  # the job is created, its note in the status is lost
             world.wire.loses_answer = True
             await submit(world, "* * * * *", concurrencyPolicy="Forbid")

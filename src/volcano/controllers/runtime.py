@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from volcano.api.meta import ObjectReference, whole_seconds
 from volcano.api.resources import Resource
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 COMPONENT = "vc-controller-manager"
 UNLIMITED = -1
+Followed: TypeAlias = list[Informer[Any]]
 COMPLAINT_SECONDS = 1.0
 """How long a kind may be missing before it is told, and between two looks."""
 TASKS_PER_WORKER = 8
@@ -43,15 +44,17 @@ def _now() -> datetime.datetime:
 
 
 class Informers:
-    """One informer per kind of object, shared by all controllers; a `scope` knows which of them its controller uses."""
+    """One informer per kind of object, shared by all controllers."""
 
-    def __init__(self, client: Client, shared: dict[tuple[Any, ...], Informer[Any]] | None = None) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._shared = {} if shared is None else shared
-        self._used: dict[tuple[Any, ...], Informer[Any]] = {}
+        self._shared: dict[tuple[Any, ...], Informer[Any]] = {}
+        self._followed: Followed = []
 
-    def scope(self) -> Informers:
-        return Informers(self._client, self._shared)
+    def followed_from_now(self) -> Followed:
+        """A list to which every informer is added that is asked for until the next call."""
+        self._followed = []
+        return self._followed
 
     def of(self, resource: Resource[T], handler: EventHandler[T] | None = None) -> Informer[T]:
         """The informer of `resource` (and its type), with one more handler."""
@@ -59,7 +62,7 @@ class Informers:
         informer: Informer[T] | None = self._shared.get(key)
         if informer is None:
             informer = self._shared[key] = Informer(self._client, resource)
-        self._used[key] = informer
+        self._followed.append(informer)
         if handler is not None:
             informer.add_handler(handler)
         return informer
@@ -72,24 +75,19 @@ class Informers:
             field_selector = f"metadata.name={name}"
             informer = Informer(self._client, resource, namespace=namespace, field_selector=field_selector)
             self._shared[key] = informer
-        self._used[key] = informer
+        self._followed.append(informer)
         informer.add_handler(handler)
         return informer
 
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         return [informer.run() for informer in self._shared.values()]
 
-    async def synced(self) -> None:
-        for informer in list(self._used.values()):
-            await informer.synced()
 
-    def missing(self) -> dict[str, str]:
-        """The kinds used here that have not been read yet, and why the server refuses them, where it does."""
-        return {
-            _full_name(informer.resource): str(informer.refusal or "")
-            for informer in self._used.values()
-            if not informer.has_synced
-        }
+def missing(followed: Iterable[Informer[Any]]) -> dict[str, str]:
+    """The kinds that have not been read yet, and why the server refuses them, where it does."""
+    return {
+        _full_name(informer.resource): str(informer.refusal or "") for informer in followed if not informer.has_synced
+    }
 
 
 def _full_name(resource: Resource[Any]) -> str:
@@ -201,16 +199,16 @@ class Runtime:
     def __init__(self, context: Context, *, max_requeues: int = 15, about: ObjectReference | None = None) -> None:
         self.context = context
         self._about = about
-        self._controllers: list[tuple[Controller, Informers]] = []
+        self._controllers: list[tuple[Controller, Followed]] = []
         self._max_requeues = max_requeues if max_requeues >= 0 else UNLIMITED
         self._metrics = LoopMetrics(context.metrics)
-        self._waiting: dict[str, Informers] = {}
+        self._waiting: dict[str, Followed] = {}
 
     def add(self, make: Callable[[Context], Controller]) -> None:
-        informers = self.context.informers.scope()
-        controller = make(replace(self.context, informers=informers, now=lambda: self.context.now()))
-        self._controllers.append((controller, informers))
-        self._waiting[controller.name] = informers
+        followed = self.context.informers.followed_from_now()
+        controller = make(self.context)
+        self._controllers.append((controller, followed))
+        self._waiting[controller.name] = followed
         self._metrics.watch(self.context.metrics, controller)
 
     async def run(self) -> None:
@@ -220,25 +218,26 @@ class Runtime:
                 group.create_task(task)
             group.create_task(self.context.recorder.run())
             group.create_task(keep_collector_settled())
-            for controller, informers in self._controllers:
-                group.create_task(self._run(controller, informers))
+            for controller, followed in self._controllers:
+                group.create_task(self._run(controller, followed))
 
-    async def _run(self, controller: Controller, informers: Informers) -> None:
-        complaining = asyncio.create_task(self._complain(controller.name, informers))
+    async def _run(self, controller: Controller, followed: Followed) -> None:
+        complaining = asyncio.create_task(self._complain(controller.name, followed))
         try:
-            await informers.synced()
+            for informer in followed:
+                await informer.synced()
         finally:
             complaining.cancel()
         log.info("reconciling: %s", controller.name)
         self._waiting.pop(controller.name, None)
         await Loop(controller, self._metrics, self._max_requeues).run()
 
-    async def _complain(self, name: str, informers: Informers) -> None:
+    async def _complain(self, name: str, followed: Followed) -> None:
         """Say what a controller waits for, each time it is something else. The informers try again by themselves."""
         said = ""
         while True:
             await asyncio.sleep(COMPLAINT_SECONDS)
-            problem = _refusals(informers)
+            problem = _refusals(followed)
             if problem and problem != said:
                 said = problem
                 log.error("%s waits for %s", name, problem)
@@ -247,13 +246,13 @@ class Runtime:
 
     def problem(self) -> str | None:
         """A readiness check: which controllers wait, and for what."""
-        return "; ".join(_wait_of(name, informers) for name, informers in self._waiting.items()) or None
+        return "; ".join(_wait_of(name, followed) for name, followed in self._waiting.items()) or None
 
 
-def _refusals(informers: Informers) -> str:
-    return ", ".join(f"{kind} ({reason})" for kind, reason in sorted(informers.missing().items()) if reason)
+def _refusals(followed: Followed) -> str:
+    return ", ".join(f"{kind} ({reason})" for kind, reason in sorted(missing(followed).items()) if reason)
 
 
-def _wait_of(name: str, informers: Informers) -> str:
-    kinds = (f"{kind} ({reason or 'not yet listed'})" for kind, reason in sorted(informers.missing().items()))
+def _wait_of(name: str, followed: Followed) -> str:
+    kinds = (f"{kind} ({reason or 'not yet listed'})" for kind, reason in sorted(missing(followed).items()))
     return f"{name} waits for {', '.join(kinds)}"
