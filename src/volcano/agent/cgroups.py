@@ -1,0 +1,167 @@
+"""The cgroups of a node's pods: where the kubelet makes them, what they used, and writes that can be taken back.
+
+`values` decides what is written; works on any folder, so also on a recorded tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+from volcano.agent.values import Files, Version
+
+Driver = Literal["systemd", "cgroupfs"]
+DRIVERS: Final[tuple[Driver, ...]] = ("systemd", "cgroupfs")
+
+_SUBSYSTEMS: Final = ("cpu", "memory")
+_SCOPES: Final = {"containerd": "cri-containerd", "docker": "docker", "cri-o": "crio"}
+_GONE: Final = (errno.ENOENT, errno.ENODEV)
+
+
+class CgroupError(OSError):
+    """A cgroup file exists and cannot be written; the message names it."""
+
+
+class Hierarchy:
+    """The cgroups below the kubelet's root. It remembers what it found before the first write, for `restore`."""
+
+    def __init__(self, mount: Path, version: Version, driver: Driver, kubelet_root: str = "") -> None:
+        self.version = version
+        self._mount = mount
+        self._driver = driver
+        self._root = [part for part in kubelet_root.split("/") if part] + ["kubepods"]
+        self._found: dict[Path, str] = {}
+
+    # Names
+
+    def pods_root(self) -> str:
+        return self._path(self._root)
+
+    def besteffort(self) -> str:
+        return self._path([*self._root, "besteffort"])
+
+    def pod(self, uid: str, qos_class: str) -> str:
+        tier = [] if qos_class in ("", "Guaranteed") else [qos_class.lower()]
+        return self._path([*self._root, *tier, f"pod{uid}"])
+
+    def container(self, pod: str, container_id: str) -> str:
+        """The cgroup of a container with an id such as `containerd://0123`."""
+        runtime, _, identity = container_id.rpartition("://")
+        scope = _SCOPES.get(runtime)
+        name = f"{scope}-{identity}.scope" if self._driver == "systemd" and scope else identity
+        return f"{pod}/{name}"
+
+    def _path(self, parts: list[str]) -> str:
+        if self._driver == "cgroupfs":
+            return "/".join(parts)
+        escaped = [part.replace("-", "_") for part in parts]
+        return "/".join("-".join(escaped[: depth + 1]) + ".slice" for depth in range(len(escaped)))
+
+    # Files
+
+    def file(self, cgroup: str, name: str) -> Path:
+        if self.version == "v2":
+            return self._mount / cgroup / name
+        return self._mount / name.partition(".")[0] / cgroup / name
+
+    def read(self, cgroup: str, name: str) -> str | None:
+        """What a file says; None where there is none."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return self.file(cgroup, name).read_text().rstrip("\n")
+        return None
+
+    def write(self, cgroup: str, files: Files) -> None:
+        """Write what differs. Files that the kernel does not offer are left out."""
+        for name, value in files.items():
+            self._write(self.file(cgroup, name), value)
+
+    def write_tree(self, cgroup: str, files: Files) -> None:
+        """Write to a cgroup and all below it."""
+        for name, value in files.items():
+            for folder in self._tree(self.file(cgroup, name).parent):
+                self._write(folder / name, value)
+
+    def restore(self) -> list[CgroupError]:
+        """Put back what was found, newest write first; says what could not be."""
+        problems = []
+        for path, value in reversed(self._found.copy().items()):
+            try:
+                _replace(path, value)
+            except CgroupError as problem:
+                problems.append(problem)
+            else:
+                del self._found[path]
+        return problems
+
+    def forget(self, cgroup: str) -> None:
+        """The cgroup of a pod that ended need not be restored."""
+        below = {self.file(cgroup, f"{subsystem}.").parent for subsystem in _SUBSYSTEMS}
+        self._found = {
+            path: value for path, value in self._found.items() if not any(path.is_relative_to(one) for one in below)
+        }
+
+    def _write(self, path: Path, value: str) -> None:
+        before = _replace(path, value)
+        if before is not None:
+            self._found.setdefault(path, before)
+
+    def _tree(self, folder: Path) -> Iterator[Path]:
+        yield folder
+        with contextlib.suppress(FileNotFoundError):
+            for entry in sorted(folder.iterdir()):
+                if entry.is_dir():
+                    yield from self._tree(entry)
+
+    # Usage
+
+    def cpu_nanoseconds(self, cgroup: str) -> int | None:
+        """CPU time used so far."""
+        if self.version == "v1":
+            path = self._mount / "cpuacct" / cgroup / "cpuacct.usage"
+            return int(path.read_text()) if path.exists() else None
+        used = _fields(self.read(cgroup, "cpu.stat")).get("usage_usec")
+        return None if used is None else used * 1000
+
+    def memory_bytes(self, cgroup: str) -> int | None:
+        """Memory in use, without the file cache that the kernel would give up first."""
+        statistics = _fields(self.read(cgroup, "memory.stat"))
+        if self.version == "v1":
+            if not statistics:
+                return None
+            return sum(statistics.get(f"total_{kind}", 0) for kind in ("cache", "rss", "swap"))
+        current = self.read(cgroup, "memory.current")
+        return None if current is None else max(0, int(current) - statistics.get("inactive_file", 0))
+
+
+def version_of(mount: Path) -> Version:
+    """A mount of cgroup v2 has its controllers in one file; v1 has a folder for each."""
+    return "v2" if (mount / "cgroup.controllers").exists() else "v1"
+
+
+def driver_of(mount: Path, version: Version, kubelet_root: str = "") -> Driver:
+    """The driver whose root for pods is there; cgroupfs when neither is."""
+    systemd = Hierarchy(mount, version, "systemd", kubelet_root)
+    return "systemd" if systemd.file(systemd.pods_root(), "cpu.stat").parent.is_dir() else "cgroupfs"
+
+
+def _replace(path: Path, value: str) -> str | None:
+    """Write `value` if the file says something else. What it said before, or None when nothing was written."""
+    try:
+        before = path.read_text().rstrip("\n")
+        if before == value:
+            return None
+        path.write_text(value)
+    except OSError as problem:
+        if problem.errno in _GONE:
+            return None
+        reason = problem.strerror or problem
+        raise CgroupError(f"{path}: cannot write {value!r}: {reason}") from problem
+    return before
+
+
+def _fields(text: str | None) -> dict[str, int]:
+    pairs = (line.split() for line in (text or "").splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
