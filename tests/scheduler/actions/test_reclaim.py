@@ -100,3 +100,16 @@ def test_best_effort_pods_and_nodes_out_of_reach_are_no_reason_to_evict() -> Non
     decisions = world(running("old", 2, min_available=0), gang("new", pods=1, queue="mine"), cpu=2).cycle()
 
     assert decisions.evictions == []
+
+
+def test_backfill_waits_until_an_evicted_pod_has_gone() -> None:
+    made = World(
+        nodes=[node("n0", cpu=8, pods=2)],
+        queues=[queue("mine"), queue("other")],
+        jobs=[running("old", 2, min_available=0), claimant()],
+        conf=CONF.replace("reclaim, allocate", "reclaim, backfill"),
+    )
+    assert len(made.cycle().evictions) == 1
+    made.add_gang(gang("idle", pods=1, queue="mine"))
+
+    assert made.cycle().binds == {}

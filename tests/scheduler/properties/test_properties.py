@@ -23,10 +23,13 @@ from volcano.scheduler.cluster.tasks import TERMINATED_STATUSES, Status, Task
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.testing.world import World
 
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-THOUSANDS = settings(FEW, max_examples=1500)
+FEW = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+THOUSANDS = settings(FEW, max_examples=1500, derandomize=False, print_blob=True)
 CYCLES = 12
 """So many cycles are enough to come to rest: each job is placed, or evicted once and placed elsewhere."""
+
+COMING_TO_REST = [name for name in CONFS if name not in ("proportion", "chart-evicting")]
+"""Without those that share by proportion and reclaim: where a share is smaller than a pod, queues take it in turn."""
 
 LIMITING = ("proportion", "capacity")
 HOLDING = frozenset({Status.RUNNING, Status.BOUND, Status.BINDING})
@@ -47,7 +50,7 @@ def test_a_cycle_breaks_nothing_in_thousands(conf: str, draw: Draw) -> None:
     _a_cycle_breaks_nothing(conf, draw)
 
 
-@pytest.mark.parametrize("conf", CONFS)
+@pytest.mark.parametrize("conf", COMING_TO_REST)
 @FEW
 @given(WORLDS)
 def test_cycles_come_to_rest(conf: str, draw: Draw) -> None:
@@ -55,7 +58,7 @@ def test_cycles_come_to_rest(conf: str, draw: Draw) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("conf", CONFS)
+@pytest.mark.parametrize("conf", COMING_TO_REST)
 @THOUSANDS
 @given(WORLDS)
 def test_thousands_come_to_rest(conf: str, draw: Draw) -> None:

@@ -198,9 +198,9 @@ def _holding(job: Job) -> list[Task]:
 
 def is_evictable(task: Task, claimant: Task) -> bool:
     """What holds for victims of every action: on a node, allowed to be evicted, and not worth more than the claim."""
-    return task.preemptable and task.status in (Status.BOUND, Status.RUNNING) and is_worth(task, claimant)
+    return task.preemptable and task.status in (Status.BOUND, Status.RUNNING) and _is_worth(task, claimant)
 
 
-def is_worth(task: Task, claimant: Task) -> bool:
+def _is_worth(task: Task, claimant: Task) -> bool:
     """A pod that asks for nothing is no reason to evict one that does."""
     return not claimant.best_effort or task.best_effort

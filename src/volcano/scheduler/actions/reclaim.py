@@ -14,7 +14,6 @@ from volcano.scheduler.actions.eviction import (
     candidate_nodes,
     claim_in_turn,
     commit,
-    is_worth,
     may_evict,
     starving_jobs,
 )
@@ -55,14 +54,16 @@ class Reclaim(Action):
             statement.discard()
 
     def _claim(self, session: Session, statement: Statement, claimant: Task, queue: Queue) -> bool:
-        if not may_evict(claimant) or not session.hooks.all("preemptive", queue, [claimant]):
+        if claimant.best_effort or not may_evict(claimant):
+            return False  # who asks for nothing has nothing to take back, and backfill would give it away again
+        if not session.hooks.all("preemptive", queue, [claimant]):
             return False
         if session.hooks.first_failure("pre_filter", claimant) is not None:
             return False
         search = Search(session, statement, claimant, queue, self.name)
 
         def is_candidate(task: Task) -> bool:
-            return _may_be_reclaimed(session, task, queue) and is_worth(task, claimant)
+            return _may_be_reclaimed(session, task, queue)
 
         nodes = candidate_nodes(search.board) & session.mask_of(session.topology.reachable(claimant))
         for mask in session.by_preference(nodes):

@@ -76,7 +76,10 @@ class Predicates(Plugin):
         if settled is None:
             settled = self._settled[profile.id] = self._settle(profile)
         verdict = Verdict(self.session.refusals, settled[rows.index])
-        verdict.refuse(rows.pod_count() - self._leaving[rows.index] >= rows.reported(PODS), refusals.POD_NUMBER)
+        staying = rows.pod_count()
+        if not profile.best_effort:  # who asks for nothing is bound at once, and cannot wait for a place
+            staying = staying - self._leaving[rows.index]
+        verdict.refuse(staying >= rows.reported(PODS), refusals.POD_NUMBER)
         if profile.ports and self.arguments.node_ports:
             verdict.refuse(ports.taken(self.session.cluster, profile, rows), refusals.PORTS)
         self._judge_company(profile, rows, verdict)
