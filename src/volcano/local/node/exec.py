@@ -1,6 +1,6 @@
 """Commands inside running containers, over a WebSocket: the kubelet's end of `kubectl exec`.
 
-Neighbours: `endpoint` finds the container; `supervisor.inside` becomes the command; `http.websocket` frames.
+Neighbours: `endpoint` finds the container; `supervisor.inside` becomes the command; `channels` carries its streams.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import cast
 
 import volcano
 from volcano.http import websocket
+from volcano.local.node.channels import ChannelSession
 from volcano.local.node.supervisor.documents import ContainerPlan
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STDIN, STDOUT, STDERR, ERROR, RESIZE, END = 0, 1, 2, 3, 4, 255
-_CHUNK_BYTES = 32 * 1024
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from volcano.local.node.supervisor.inside import main; main()"
 _SOURCE = str(Path(volcano.__path__[0]).parent)
 
@@ -41,58 +41,24 @@ class Command:
     tty: bool = False
 
 
-class ExecSession(asyncio.Protocol):
+class ExecSession(ChannelSession):
     """One command and the connection that it talks through. Ends the command when the caller goes."""
 
     def __init__(self, command: Command, transport: asyncio.Transport, rest: bytes) -> None:
         self._command = command
-        self._transport = transport
-        self._reader = websocket.Reader()
         self._terminal: int | None = None
-        self._writable = asyncio.Event()
-        self._writable.set()
         self._early: list[bytes] = []
         self._process: asyncio.subprocess.Process | None = None
         self._stdin_ended = False
-        self._task = asyncio.get_running_loop().create_task(self._run())
-        if rest:
-            self.data_received(rest)
+        super().__init__(transport, rest)
 
-    # The connection
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            for message in self._reader.feed(data):
-                self._receive(message)
-        except websocket.Violation as error:
-            self._transport.write(websocket.closing(error.code, str(error)))
-            self._transport.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._writable.set()
-        self._task.cancel()
-
-    def pause_writing(self) -> None:
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        self._writable.set()
-
-    def _receive(self, message: websocket.Message) -> None:
-        if message.kind == websocket.PING:
-            self._transport.write(websocket.frame(websocket.PONG, message.payload))
-        elif message.kind == websocket.CLOSE:
-            self._transport.close()
-        elif message.payload:
-            channel, content = message.payload[0], message.payload[1:]
-            if channel == STDIN and self._command.stdin:
-                self._feed(content)
-            elif channel == RESIZE and self._terminal is not None:
-                self._resize(content)
-            elif channel == END and content[:1] == b"\x00":
-                self._end_input()
-
-    # The command
+    def _receive(self, channel: int, content: bytes) -> None:
+        if channel == STDIN and self._command.stdin:
+            self._feed(content)
+        elif channel == RESIZE and self._terminal is not None:
+            self._resize(content)
+        elif channel == END and content[:1] == b"\x00":
+            self._end_input()
 
     async def _run(self) -> None:
         try:
@@ -137,11 +103,6 @@ class ExecSession(asyncio.Protocol):
             await asyncio.gather(*(self._pump(cast(asyncio.StreamReader, stream), to) for stream, to in streams))
         return await self._process.wait()
 
-    async def _pump(self, stream: asyncio.StreamReader, channel: int) -> None:
-        while content := await stream.read(_CHUNK_BYTES):
-            self._send(channel, content)
-            await self._writable.wait()
-
     async def _pump_terminal(self) -> None:
         """The terminal's output; Linux reports its last user's end as an error."""
         assert self._terminal is not None
@@ -175,10 +136,6 @@ class ExecSession(asyncio.Protocol):
             size = json.loads(content)
             packed = struct.pack("HHHH", int(size["Height"]), int(size["Width"]), 0, 0)
             fcntl.ioctl(cast(int, self._terminal), termios.TIOCSWINSZ, packed)
-
-    def _send(self, channel: int, content: bytes) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(websocket.frame(websocket.BINARY, bytes([channel]) + content))
 
     def _kill(self) -> None:
         """Whoever asked has gone, or the command has ended: nothing of it stays."""

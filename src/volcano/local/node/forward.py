@@ -1,6 +1,6 @@
 """Ports of a pod over a WebSocket: the kubelet's end of port forwarding, for clients that tunnel nothing.
 
-Neighbours: `endpoint` finds the pod; `exec` does the same for commands; `http.websocket` frames.
+Neighbours: `endpoint` finds the pod; `exec` does the same for commands; `channels` carries both.
 """
 
 from __future__ import annotations
@@ -10,65 +10,37 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from volcano.http import websocket
+from volcano.local.node.channels import ChannelSession
 
 PROTOCOLS = ("v4.channel.k8s.io",)
 CONNECT_SECONDS = 5.0
 MOST_PORTS = 64
 """Two channels each; a channel is one byte."""
-_CHUNK_BYTES = 32 * 1024
 _UNSENT_BYTES = 256 * 1024
 
 
-class ForwardSession(asyncio.Protocol):
+class ForwardSession(ChannelSession):
     """The ports of one request. Port i talks on channel 2i and tells on channel 2i + 1 what went wrong."""
 
     def __init__(self, hosts: Sequence[str], ports: Sequence[int], transport: asyncio.Transport, rest: bytes) -> None:
         self._hosts = hosts
-        self._transport = transport
-        self._reader = websocket.Reader()
-        self._writable = asyncio.Event()
-        self._writable.set()
+        self._ports = ports
         self._queues: list[asyncio.Queue[bytes]] = [asyncio.Queue() for _ in ports]
         self._unsent = 0
-        self._task = asyncio.get_running_loop().create_task(self._run(ports))
-        if rest:
-            self.data_received(rest)
+        super().__init__(transport, rest)
 
-    def data_received(self, data: bytes) -> None:
-        try:
-            for message in self._reader.feed(data):
-                self._receive(message)
-        except websocket.Violation as error:
-            self._transport.write(websocket.closing(error.code, str(error)))
-            self._transport.close()
+    def _receive(self, channel: int, content: bytes) -> None:
+        index, is_error = divmod(channel, 2)
+        if not is_error and index < len(self._queues):
+            self._queues[index].put_nowait(content)
+            self._count(len(content))
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._writable.set()
-        self._task.cancel()
-
-    def pause_writing(self) -> None:
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        self._writable.set()
-
-    def _receive(self, message: websocket.Message) -> None:
-        if message.kind == websocket.PING:
-            self._transport.write(websocket.frame(websocket.PONG, message.payload))
-        elif message.kind == websocket.CLOSE:
-            self._transport.close()
-        elif message.payload:
-            index, is_error = divmod(message.payload[0], 2)
-            if not is_error and index < len(self._queues):
-                self._queues[index].put_nowait(message.payload[1:])
-                self._count(len(message.payload) - 1)
-
-    async def _run(self, ports: Sequence[int]) -> None:
+    async def _run(self) -> None:
         """Say which channel is which port, then serve each until its end; the last one ends the session."""
-        for index, port in enumerate(ports):
+        for index, port in enumerate(self._ports):
             for channel in (2 * index, 2 * index + 1):
                 self._send(channel, port.to_bytes(2, "little"))
-        await asyncio.gather(*(self._forward(index, port) for index, port in enumerate(ports)))
+        await asyncio.gather(*(self._forward(index, port) for index, port in enumerate(self._ports)))
         self._transport.write(websocket.closing(1000))
         self._transport.close()
 
@@ -81,9 +53,7 @@ class ForwardSession(asyncio.Protocol):
         feeding = asyncio.get_running_loop().create_task(self._feed(index, writer))
         try:
             with suppress(ConnectionError):
-                while content := await reader.read(_CHUNK_BYTES):
-                    self._send(2 * index, content)
-                    await self._writable.wait()
+                await self._pump(reader, 2 * index)
         finally:
             feeding.cancel()
             writer.close()
@@ -116,10 +86,6 @@ class ForwardSession(asyncio.Protocol):
             self._transport.pause_reading()
         elif self._unsent <= _UNSENT_BYTES < before:
             self._transport.resume_reading()
-
-    def _send(self, channel: int, content: bytes) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(websocket.frame(websocket.BINARY, bytes([channel]) + content))
 
 
 def parse_ports(values: Sequence[str]) -> list[int]:
