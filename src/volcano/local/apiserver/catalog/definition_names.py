@@ -50,11 +50,6 @@ def terminating(definition: JsonObject, now: str) -> None:
     status["conditions"] = [*others, pending | {"lastTransitionTime": now}]
 
 
-def is_established(definition: JsonObject) -> bool:
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(item["type"] == "Established" and item["status"] == "True" for item in conditions)
-
-
 def _accept(
     wanted: JsonObject, before: JsonObject, others: Iterable[JsonObject]
 ) -> tuple[JsonObject, list[tuple[str, str]]]:
