@@ -1,6 +1,6 @@
 """Acting as somebody else: the Impersonate-* headers, for those who may.
 
-app.py asks after authentication; access.py decides whether the caller may impersonate.
+app.py asks after authentication; authorizer.py decides whether the caller may impersonate.
 """
 
 from __future__ import annotations

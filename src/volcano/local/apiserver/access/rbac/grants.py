@@ -1,6 +1,6 @@
 """Who has which rules: roles and bindings as they are stored, resolved per user and namespace and remembered.
 
-Neighbours: rules.py says what a rule allows; `access.py` asks.
+Neighbours: rules.py says what a rule allows; `authorizer.py` asks.
 """
 
 from __future__ import annotations
