@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.kube_cluster.background import Background
 from tests.kube_cluster.jobs import gang
 from volcano.api.resources import COMMANDS, JOBS, PRIORITY_CLASSES, Resource
 from volcano.kube import config
@@ -17,7 +16,7 @@ from volcano.kube.errors import ApiError, NotFound
 from volcano.kube.transport import HttpTransport
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
 NAMESPACE = "default"
@@ -37,22 +36,12 @@ class Account:
     unanswered: int = 0
 
 
-class Load:
+class Load(Background):
     def __init__(self, kubeconfig: Path, dice: random.Random) -> None:
+        super().__init__()
         self.account = Account()
         self._kubeconfig = kubeconfig
         self._dice = dice
-        self._stop = threading.Event()
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        thread = threading.Thread(target=lambda: asyncio.run(self._work()))
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            thread.join()
 
     async def _work(self) -> None:
         client = Client(HttpTransport(config.load(str(self._kubeconfig))), user_agent="load")

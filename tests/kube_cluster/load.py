@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import defaultdict
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from tests.kube_cluster.background import Background
 from tests.kube_cluster.jobs import gang
 from volcano.api.resources import CONFIGMAPS, JOBS, PODS, Resource
 from volcano.kube import config
@@ -16,7 +16,7 @@ from volcano.kube.errors import AlreadyExists, ApiError
 from volcano.kube.transport import HttpTransport
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     Step = Callable[[Client, int], Awaitable[None]]
@@ -27,26 +27,16 @@ SUBMIT_SECONDS = 0.5
 COUNTER = "counter"
 
 
-class Load:
+class Load(Background):
     """Writes small objects fast, and submits gangs, jobs that need no gang, and single pods. Each pod notes its run."""
 
     def __init__(self, kubeconfig: Path, runs: Path) -> None:
+        super().__init__()
         self.interruptions = 0
         self.count = 0
         self.acknowledged: dict[str, set[str]] = defaultdict(set)
         self._kubeconfig = kubeconfig
         self._runs = runs
-        self._stop = threading.Event()
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        thread = threading.Thread(target=lambda: asyncio.run(self._work()))
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            thread.join()
 
     async def _work(self) -> None:
         await asyncio.gather(self._persist(self._write, WRITE_SECONDS), self._persist(self._submit, SUBMIT_SECONDS))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.kube_cluster.background import Background
 from tests.kube_cluster.chart import ACCOUNTS, NAMESPACE
 from tests.kube_cluster.jobs import gang
 from tests.kubectl.harness import eventually
@@ -20,8 +19,6 @@ from volcano.kube.errors import Conflict, NotFound
 from volcano.kube.transport import HttpTransport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.kube_cluster.sites import Members, Site
     from volcano.api.resources import Resource
 
@@ -33,26 +30,16 @@ TURNED_AWAY = 5
 COMMANDS = "commands.bus.volcano.sh"
 
 
-class Meddler:
+class Meddler(Background):
     """Writes every object of a namespace anew, again and again, with a number that counts up."""
 
     def __init__(self, site: Site) -> None:
+        super().__init__()
         self.written: dict[tuple[str, str], int] = {}
         self.conflicts = 0
         self._site = site
-        self._stop = threading.Event()
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        thread = threading.Thread(target=lambda: asyncio.run(self._meddle()))
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            thread.join()
-
-    async def _meddle(self) -> None:
+    async def _work(self) -> None:
         client = Client(HttpTransport(config.load(str(self._site.kubectl.kubeconfig))))
         try:
             while not self._stop.is_set():
