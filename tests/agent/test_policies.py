@@ -286,7 +286,7 @@ def test_what_is_wrong_is_named(section: dict[str, Any], message: str) -> None:
         read(json.dumps({"globalConfig": section}), {})
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"globalConfig": 3}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"globalConfig": 3}', '{"globalConfig":{},"nodesConfig":[1]}'])
 def test_a_text_that_is_no_configuration(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="colocation-config"):
+    with pytest.raises(ConfigurationError, match=r"^colocation-config"):
         read(text, {})

@@ -69,9 +69,12 @@ class Hierarchy:
 
     def read(self, cgroup: str, name: str) -> str | None:
         """What a file says; None where there is none."""
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        try:
             return self.file(cgroup, name).read_text().rstrip("\n")
-        return None
+        except OSError as problem:
+            if problem.errno in _GONE:
+                return None
+            raise
 
     def write(self, cgroup: str, files: Files) -> None:
         """Write what differs. Files that the kernel does not offer are left out."""

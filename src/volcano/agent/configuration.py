@@ -28,16 +28,16 @@ class _Section(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
     """Part of the configuration; fields that it does not know are left alone."""
 
 
-class NodeLabels(_Section):
+class NodeLabels(_Section, frozen=True):
     node_colocation_enable: bool = True
     node_over_subscription_enable: bool = False
 
 
-class Switch(_Section):
+class Switch(_Section, frozen=True):
     enable: bool = False
 
 
-class OverSubscription(_Section):
+class OverSubscription(_Section, frozen=True):
     enable: bool = True
     over_subscription_types: str = "cpu,memory"
 
@@ -46,21 +46,21 @@ class OverSubscription(_Section):
         return tuple(part.strip() for part in self.over_subscription_types.split(",") if part.strip())
 
 
-class Evicting(_Section):
+class Evicting(_Section, frozen=True):
     cpu_high: int = msgspec.field(default=80, name="evictingCPUHighWatermark")
     memory_high: int = msgspec.field(default=60, name="evictingMemoryHighWatermark")
     cpu_low: int = msgspec.field(default=30, name="evictingCPULowWatermark")
     memory_low: int = msgspec.field(default=30, name="evictingMemoryLowWatermark")
 
 
-class Throttling(_Section):
+class Throttling(_Section, frozen=True):
     enable: bool = False
     threshold: int = msgspec.field(default=80, name="cpuThrottlingThreshold")
     jitter: int = msgspec.field(default=1, name="cpuJitterLimitPercent")
     recover: int = msgspec.field(default=10, name="cpuRecoverLimitPercent")
 
 
-class Configuration(_Section):
+class Configuration(_Section, frozen=True):
     node_label_config: NodeLabels = NodeLabels()
     cpu_qos_config: Switch = Switch()
     cpu_burst_config: Switch = Switch()
@@ -86,7 +86,11 @@ def read(text: str, labels: Mapping[str, str], annotations: Mapping[str, str] | 
         if not isinstance(document, dict) or not isinstance(document.get("globalConfig"), dict):
             raise ConfigurationError(f"{KEY} has no globalConfig: write an object with one, it may be empty")
         merged = document["globalConfig"]
-        matching = [part for part in document.get("nodesConfig") or () if _matches(part, labels)]
+        matching = [
+            part
+            for part in msgspec.convert(document.get("nodesConfig") or [], list[JsonObject])
+            if _matches(part, labels)
+        ]
         if matching:
             merged = _merge(merged, matching[-1])
         merged = _merge(merged, {"nodeLabelConfig": _of_labels(labels)})

@@ -1,0 +1,69 @@
+"""Writes into the cgroups of one pod what `values` says, for the features in force."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from volcano.agent import qos, values
+from volcano.agent.cgroups import Hierarchy
+from volcano.agent.qos import BatchNames
+from volcano.api.core.pods import Pod
+
+_MOST_IMPORTANT_BATCH: Final = 1
+"""levels above are not limited by batch resources"""
+_BURST_FILES: Final = {"v1": ("cpu.cfs_quota_us", "cpu.cfs_burst_us"), "v2": ("cpu.max", "cpu.max.burst")}
+
+
+def write(pod: Pod, hierarchy: Hierarchy, names: BatchNames, features: Collection[str]) -> None:
+    """Raises `CgroupError` for a file that cannot be written, ValueError for an annotation that cannot be read."""
+    cgroup = hierarchy.pod(pod.metadata.uid, pod.status.qos_class)
+    containers = {
+        one.name: hierarchy.container(cgroup, one.container_id)
+        for one in pod.status.container_statuses
+        if one.container_id
+    }
+    level = qos.level(pod.metadata.annotations)
+    if "CPUQoS" in features:
+        hierarchy.write_tree(cgroup, values.cpu_qos(level))
+    if "MemoryQoS" in features and hierarchy.version == "v1":
+        hierarchy.write_tree(cgroup, values.memory_qos(level))
+    if "Resources" in features and level <= _MOST_IMPORTANT_BATCH:
+        found = values.resources(pod, names, hierarchy.version)
+        for name, files in found.containers.items():
+            if name in containers:
+                hierarchy.write(containers[name], files)
+        hierarchy.write(cgroup, found.pod)
+    if "CPUBurst" in features and values.wants_burst(pod.metadata.annotations):
+        _burst(pod, cgroup, containers, hierarchy)
+    if "MemoryQoSV2" in features and hierarchy.version == "v2":
+        _protect_memory(pod, containers, hierarchy, names, batch=level <= _MOST_IMPORTANT_BATCH)
+
+
+def _burst(pod: Pod, cgroup: str, containers: dict[str, str], hierarchy: Hierarchy) -> None:
+    quota, burst = (
+        ("cpu.cfs_quota_us", "cpu.cfs_burst_us") if hierarchy.version == "v1" else ("cpu.max", "cpu.max.burst")
+    )
+    total = 0
+    bounded = values.read_quota(hierarchy.read(cgroup, quota) or "") > 0
+    wanted = {}
+    for container in containers.values():
+        found = values.burst(values.read_quota(hierarchy.read(container, quota) or ""), pod.metadata.annotations)
+        if found:
+            wanted[container] = found
+            total += found
+    if bounded and total:
+        hierarchy.write(cgroup, {burst: str(total)})
+    for container, microseconds in wanted.items():
+        hierarchy.write(container, {burst: str(microseconds)})
+
+
+def _protect_memory(
+    pod: Pod, containers: dict[str, str], hierarchy: Hierarchy, names: BatchNames, *, batch: bool
+) -> None:
+    ratios = values.memory_ratios(pod.metadata.annotations)
+    if ratios is None:
+        return
+    for container in pod.spec.containers:
+        if container.name in containers:
+            hierarchy.write(containers[container.name], values.memory_protection(container, ratios, names, batch=batch))
