@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from volcano.http import websocket
 
@@ -67,3 +68,9 @@ class ChannelSession(asyncio.Protocol, ABC):
     def _send(self, channel: int, content: bytes) -> None:
         if not self._transport.is_closing():
             self._transport.write(websocket.frame(websocket.BINARY, bytes([channel]) + content))
+
+
+def choose_protocol(offered: str, known: Sequence[str]) -> str | None:
+    """The newest sub-protocol that both sides know."""
+    names = [name.strip() for name in offered.split(",")]
+    return next((protocol for protocol in known if protocol in names), None)

@@ -15,7 +15,8 @@ from volcano.http.message import Request, Response
 from volcano.http.websocket import accept
 from volcano.local.node import forward
 from volcano.local.node.agent import NodeAgent
-from volcano.local.node.exec import PROTOCOLS, Command, ExecSession, choose_protocol
+from volcano.local.node.channels import choose_protocol
+from volcano.local.node.exec import PROTOCOLS, Command, ExecSession
 from volcano.local.node.logs import LogOptions, log_files, read_log
 from volcano.local.node.runtime import Run
 from volcano.local.node.usage import Meter

@@ -14,7 +14,6 @@ import signal
 import struct
 import sys
 import termios
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -142,12 +141,6 @@ class ExecSession(ChannelSession):
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-
-
-def choose_protocol(offered: str, known: Sequence[str]) -> str | None:
-    """The newest sub-protocol that both sides know."""
-    names = [name.strip() for name in offered.split(",")]
-    return next((protocol for protocol in known if protocol in names), None)
 
 
 def _verdict(status: int) -> dict[str, object]:
