@@ -14,7 +14,7 @@ import msgspec
 
 from volcano.agent import eviction, oversubscription, podwriter, qos, throttling, values
 from volcano.agent.cgroups import CgroupError, Hierarchy
-from volcano.agent.configuration import KEY, Configuration, ConfigurationError, read
+from volcano.agent.configuration import Configuration, ConfigurationError, read
 from volcano.agent.options import Flags
 from volcano.agent.qos import Amount
 from volcano.agent.usage import Meter, Usage
@@ -177,9 +177,9 @@ class Agent:
             await self._taint(view.node, eviction.without_taint(view.node.spec.taints))
         if not configuration.oversubscribed:
             return
+        if self._pressure.on and not eviction.tainted(view.node.spec.taints):
+            await self._taint(view.node, eviction.with_taint(view.node.spec.taints))
         for resource in self._pressure.on:
-            if not eviction.tainted(view.node.spec.taints):
-                await self._taint(view.node, eviction.with_taint(view.node.spec.taints))
             candidates = eviction.victims(view.pods, resource, self._flags.names)
             message = f"Evict offline pod due to {resource} resource pressure"
             for pod in candidates:
@@ -250,7 +250,3 @@ def in_force(configuration: Configuration) -> frozenset[str]:
         }
         found |= {name for name, switch in switches.items() if switch.enable}
     return frozenset(found)
-
-
-def configuration_text(data: dict[str, str] | None) -> str:
-    return (data or {}).get(KEY, "")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from volcano import __version__
-from volcano.agent.agent import Agent, View, configuration_text
+from volcano.agent.agent import Agent, View
 from volcano.agent.configuration import KEY, NAME, default_text
 from volcano.agent.options import Flags, hierarchy, parse
 from volcano.agent.usage import Meter
@@ -105,7 +105,7 @@ async def run(
                 log.warning("there is no node %s", flags.kube_node_name)
             else:
                 settings = configuration.get(NAME, flags.kube_pod_namespace)
-                text = configuration_text(settings.data if settings is not None else None)
+                text = settings.data.get(KEY, "") if settings is not None else ""
                 await agent.round(View(this, tuple(pods.store.values()), text))
             await asyncio.sleep(every)
 
