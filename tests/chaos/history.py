@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.kube_cluster.background import Background
 from volcano.api.resources import JOBS, PODGROUPS, PODS, Resource
 from volcano.kube import config
 from volcano.kube.client import Client
@@ -16,7 +16,6 @@ from volcano.kube.errors import ApiError, Gone
 from volcano.kube.transport import HttpTransport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 KINDS = (PODS, PODGROUPS, JOBS)
@@ -42,29 +41,19 @@ class Change:
         return str(self.object["metadata"]["name"])
 
 
-class Recorder:
+class Recorder(Background):
     """Watches while the cluster lives, resuming where it was whenever the API server is back."""
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
+        super().__init__()
         self.gaps = 0
         """How often the server had forgotten what happened since: what is between is not known."""
         self._kubeconfig = kubeconfig
         self._namespace = namespace
         self._changes: list[Change] = []
-        self._stop = threading.Event()
 
     def changes(self) -> list[Change]:
         return sorted(self._changes, key=lambda change: change.version)
-
-    @contextmanager
-    def recording(self) -> Iterator[None]:
-        thread = threading.Thread(target=lambda: asyncio.run(self._work()))
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            thread.join()
 
     async def _work(self) -> None:
         watches = [asyncio.create_task(self._follow(kind)) for kind in KINDS]

@@ -127,7 +127,7 @@ def test_every_promise_is_kept(cluster: Cluster, rounds: int) -> None:
     load, recorder = Load(kubeconfig, random.Random(seed)), Recorder(kubeconfig, NAMESPACE)
     done: Counter[str] = Counter()
 
-    with recorder.recording():
+    with recorder.running():
         with load.running():
             for _ in range(rounds):
                 time.sleep(dice.uniform(0.3, 1.5))
