@@ -62,7 +62,6 @@ def configmap(text: str) -> dict[str, Any]:
 HEALTHY = Facts(
     now=NOW,
     version="v1.36.3",
-    namespace="volcano-system",
     objects={
         "customresourcedefinitions": [established(crd) for crd in EXPECTED],
         "queues": [queue("root", ""), queue("default")],

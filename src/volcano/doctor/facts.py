@@ -53,7 +53,6 @@ async def gather(client: Client, namespace: str, now: datetime.datetime) -> Fact
     return Facts(
         now=now,
         version=version,
-        namespace=namespace,
         objects=objects,
         refusal=await _refusal(client, unseen),
         expected=[crds.crd(resource, schemas) for resource in resources.ALL_VOLCANO],

@@ -35,8 +35,6 @@ class Facts:
     now: datetime.datetime
     version: str
     """The API server's, such as v1.36.3."""
-    namespace: str
-    """Where Volcano is installed."""
     objects: Mapping[str, Sequence[JsonObject]] = field(default_factory=dict)
     """By plural name; podgroups and pods are not among them: there may be too many."""
     refusal: str = ""
