@@ -227,6 +227,15 @@ def test_a_configuration_that_cannot_be_read_and_one_that_misleads() -> None:
     assert any("without allocate" in each for each in found(configmaps=[configmap('actions: "enqueue"')]))
 
 
+def test_a_configuration_is_judged_as_by_vcctl_config_lint_and_ours_is_not() -> None:
+    (says,) = found(configmaps=[configmap(DEFAULT_SCHEDULER_CONF.replace("drf", "drff"))])
+
+    assert says == (
+        "warning: volcano-scheduler.conf in configmap volcano-system/volcano-scheduler-configmap "
+        "plugin 'drff' is not known and is left out: did you mean 'drf'?"
+    )
+
+
 def test_what_may_not_be_read_is_named_and_not_judged() -> None:
     facts = dataclasses.replace(HEALTHY, objects={}, unseen={"queues": "queues is forbidden"})
 
