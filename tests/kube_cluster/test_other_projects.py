@@ -112,6 +112,59 @@ def test_spark_s_group_before_its_driver(site: Site) -> None:
     assert groups(site) == ["spark-podgroup"]
 
 
+def test_spark_operator_s_group_lives_as_long_as_its_application(site: Site) -> None:
+    """It looks for the definition, says the phase itself, changes the members only, and cleans up."""
+    site.kubectl("get", "crd", "podgroups.scheduling.volcano.sh")
+    site.kubectl.create({**group("spark-app-pg", 2), "status": {"phase": "Pending"}})
+    site.kubectl.create(pod("app-driver", "sleep", "1", **{GROUP: "spark-app-pg"}))
+    eventually("the driver to wait for the rest of its group", lambda: phases(site) == ["Pending"])
+    grown = site.kubectl.get("pg", "spark-app-pg")
+    grown["spec"]["minMember"] = 1
+    site.kubectl("replace", "-f", "-", stdin=yaml.safe_dump(grown))
+
+    eventually("the driver to end", lambda: phases(site) == ["Succeeded"])
+    assert site.kubectl.get("pg", "spark-app-pg")["spec"]["minResources"] == {"cpu": "100m"}
+    site.kubectl("delete", "pg", "spark-app-pg", "--timeout=30s")
+    assert groups(site) == []
+
+
+def test_the_mpi_operator_overwrites_the_specification_of_its_group(site: Site) -> None:
+    """Named as the MPIJob; launcher and workers start together, though the group is written anew in between."""
+    site.kubectl.create(group("pi", 3, priorityClassName="system-node-critical"))
+    names = {GROUP: "pi"}
+    site.kubectl.create(*(pod(f"pi-worker-{index}", "sleep", "60", **names) for index in range(2)))
+    overwritten = site.kubectl.get("pg", "pi")
+    overwritten["spec"] = {"minMember": 3, "queue": "default", "minResources": {"cpu": "300m"}}
+    site.kubectl("replace", "-f", "-", stdin=yaml.safe_dump(overwritten))
+    assert phases(site) == ["Pending", "Pending"]
+
+    site.kubectl.create(pod("pi-launcher", "true", **names))
+
+    eventually("launcher to end", lambda: phases(site) == ["Running", "Running", "Succeeded"])
+    assert site.kubectl.get("pg", "pi")["spec"]["minResources"] == {"cpu": "300m"}
+    assert groups(site) == ["pi"]
+
+
+def test_leader_worker_sets_start_group_by_group_in_the_queue_they_name(site: Site) -> None:
+    """Leaders come from a StatefulSet: their pods have a controller, and yet need no group of its own."""
+    name = f"lws-{site.namespace}"
+    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
+    site.kubectl.create(queue)
+    queued = {"scheduling.volcano.sh/queue-name": name}
+    for index in range(2):
+        own = group(f"lws-{index}-7c", 2, queue=name)
+        own["metadata"]["annotations"] = queued
+        site.kubectl.create(own)
+        names = {GROUP: f"lws-{index}-7c", **queued}
+        site.kubectl.create(pod(f"lws-{index}", "sleep", "1", **names))
+    site.kubectl.create(pod("lws-0-1", "sleep", "1", **{GROUP: "lws-0-7c", **queued}))
+
+    eventually("the first group to end", lambda: phases(site) == ["Pending", "Succeeded", "Succeeded"])
+    assert groups(site) == ["lws-0-7c", "lws-1-7c"]
+    site.kubectl("delete", "pods,pg", "--all", "--timeout=30s")
+    site.kubectl("delete", "queue", name, "--timeout=30s")
+
+
 def test_the_trainer_applies_its_group(site: Site) -> None:
     document = group("train", 2, networkTopology={"mode": "soft"})
     for _ in range(2):
