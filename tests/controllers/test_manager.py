@@ -90,7 +90,7 @@ def test_a_missing_kind_stops_only_who_needs_it() -> None:
 
                 async def told() -> bool:
                     events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
-                    return any(e.reason == "KindMissing" and "jobflows.flow.volcano.sh" in e.message for e in events)
+                    return any(e.reason == "Waits" and "jobflows.flow.volcano.sh" in e.message for e in events)
 
                 await eventually(told)
                 installed = True

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from tests.http.test_tls import Authority, endpoint
+from volcano.http.client import HttpClient
 from volcano.http.health import HealthApp, parse_address, serve_health
 from volcano.http.message import Request, Response, parse_target
 from volcano.http.metrics import Registry
+from volcano.http.tls import client_context
 
 
 def get(app: HealthApp, target: str, method: str = "GET") -> Response:
@@ -105,3 +109,39 @@ def test_addresses_that_are_none(address: str) -> None:
 def test_an_unsuitable_address_is_told_plainly() -> None:
     with pytest.raises(OSError, match=r"cannot listen on 203\.0\.113\.1:0: this machine has no such address"):
         asyncio.run(serve_health(HealthApp(), "203.0.113.1:0"))
+
+
+def test_remarks_are_told_and_decide_nothing() -> None:
+    app = HealthApp(ready={"queue": lambda: None}, remarks={"version": lambda: "is old", "other": lambda: None})
+
+    async def main() -> None:
+        assert (await app(Request("GET", "/readyz"))).content == b"ok"
+        told = await app(Request("GET", "/readyz", [("verbose", "")]))
+        assert told.status == 200
+        assert b"[!]version: is old\n" in told.content
+        assert b"other" not in told.content
+
+    asyncio.run(main())
+
+
+def test_on_tls_only_those_with_a_certificate_are_told_more_than_health(tmp_path: Path) -> None:
+    authority = Authority()
+    files = [tmp_path / name for name in ("tls.crt", "tls.key", "ca.crt")]
+    for path, pem in zip(files, (*authority.issue("localhost"), authority.pem), strict=True):
+        path.write_bytes(pem)
+    certificate, key = authority.issue("prometheus")
+
+    async def main() -> None:
+        server = await serve_health(HealthApp(Registry()), "127.0.0.1:0", [str(path) for path in files])
+        stranger = HttpClient(endpoint(server.port, client_context(authority=authority.pem)))
+        known = client_context(authority=authority.pem, certificate=certificate, key=key)
+        prometheus = HttpClient(endpoint(server.port, known))
+        async with server:
+            assert (await stranger.request("GET", "/healthz")).status == 200
+            assert (await stranger.request("GET", "/readyz/ping")).status == 200
+            assert (await stranger.request("GET", "/metrics")).status == 401
+            assert (await prometheus.request("GET", "/metrics")).status == 200
+            await stranger.close()
+            await prometheus.close()
+
+    asyncio.run(main())

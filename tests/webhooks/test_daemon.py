@@ -13,16 +13,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.http.test_tls import Authority
 from tests.webhooks.documents import job, pod, queue_document
 from volcano.api.resources import JOBS, MUTATING_WEBHOOKS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
 from volcano.http.client import Endpoint, HttpClient
-from volcano.http.message import Response
+from volcano.http.message import Request, Response
 from volcano.http.tls import client_context
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.admission import conditions
 from volcano.local.apiserver.app import ApiServer
-from volcano.webhooks import manager
+from volcano.webhooks import manager, presence
 from volcano.webhooks.identity import SECRET_NAME, SecretIdentity
 from volcano.webhooks.options import OptionsError, parse
 from volcano.webhooks.registration import Endpoint as HookEndpoint, configuration_of
@@ -233,6 +234,67 @@ def test_replicas_share_one_certificate_and_a_spoiled_one_is_replaced():
             assert await one.current() is first
             await client.patch(SECRETS, SECRET_NAME, {"data": {"tls.crt": ""}}, "volcano-system")
             assert await two.current() != first
+
+    run(scenario)
+
+
+def test_a_refused_certificate_or_registration_is_named_and_tried_again():
+    async def scenario() -> None:
+        server = ApiServer.open(":memory:")
+        allowed: set[str] = set()
+
+        async def refusing(request: Request) -> Response:
+            for plural in ("secrets", "validatingwebhookconfigurations"):
+                if f"/{plural}" in request.path and plural not in allowed:
+                    message = f"{plural} is forbidden: cannot get resource"
+                    return Response(403, {}, msgspec.json.encode({"reason": "Forbidden", "message": message}))
+            return await server.handle(request)
+
+        client = Client(InProcessTransport(refusing))
+        options = dataclasses.replace(parse([*FLAGS, *SERVICE]), health_address=f"127.0.0.1:{free_port()}")
+        stop = asyncio.Event()
+        task = asyncio.create_task(manager.run(client, options, stop))
+        assert options.health_address is not None
+        probes = HttpClient(Endpoint("127.0.0.1", int(options.health_address.rpartition(":")[2])))
+
+        async def says(*words: bytes) -> bool:
+            with suppress(OSError):
+                answer = (await probes.request("GET", "/readyz")).content
+                return all(word in answer for word in words)
+            return False
+
+        await until(lambda: says(b"the certificate cannot be had: secrets is forbidden"))
+        allowed.add("secrets")
+        await until(lambda: says(b"was not told about the webhooks yet: validatingwebhookconfigurations is forbidden"))
+        allowed.add("validatingwebhookconfigurations")
+        await until(lambda: says(b"ok"))
+        await probes.close()
+        stop.set()
+        await task
+        await server.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(presence, "CHECK_SECONDS", 0.05)
+        patch.setattr(presence, "FIRST_RETRY_SECONDS", 0.05)
+        run(scenario)
+
+
+def test_with_an_authority_for_clients_only_its_bearers_are_answered(tmp_path: Path):
+    async def scenario() -> None:
+        authority = Authority()
+        (tmp_path / "ca.crt").write_bytes(authority.pem)
+        async with api() as client, daemon(client, f"--client-ca-file={tmp_path / 'ca.crt'}") as stranger:
+            review = msgspec.json.encode({"request": {"uid": "u"}})
+            assert (await post(stranger, "/jobs/validate", review)).status == 401
+            assert (await stranger.request("GET", "/metrics")).status == 401
+
+            certificate, key = authority.issue("kube-apiserver")
+            bundle = await registered_bundle(client)
+            known = client_context(authority=bundle, certificate=certificate, key=key)
+            api_server = HttpClient(dataclasses.replace(stranger.endpoint, ssl=known))
+            await ask(api_server, "/jobs/validate", job())
+            assert b"admission_requests_total" in (await api_server.request("GET", "/metrics")).content
+            await api_server.close()
 
     run(scenario)
 

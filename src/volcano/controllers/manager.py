@@ -169,7 +169,8 @@ async def _listen(
         standing_by = elector is not None and bool(elector.leader) and not elector.is_leader
         return None if standing_by else runtime.problem()
 
-    app = HealthApp(registry, process_metrics(), alive=alive, ready={"controllers": ready})
+    remarks = {"version": runtime.server_version.remark}
+    app = HealthApp(registry, process_metrics(), alive=alive, ready={"controllers": ready}, remarks=remarks)
     if flags.enable_metrics:
         server = await serve_health(app, flags.listen_address)
         cleanup.push_async_callback(server.close, 1.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -17,9 +17,11 @@ from volcano.api.resources import Resource
 from volcano.http.lifetime import keep_collector_settled
 from volcano.http.metrics import Registry
 from volcano.kube.client import Client
+from volcano.kube.complaints import Complaints
 from volcano.kube.errors import ApiError, InternalError, ServiceUnavailable, Timeout, TooManyRequests
-from volcano.kube.events import WARNING, EventRecorder
+from volcano.kube.events import EventRecorder
 from volcano.kube.informer import EventHandler, Informer
+from volcano.kube.versions import ServerVersion
 from volcano.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -28,8 +30,6 @@ T = TypeVar("T")
 COMPONENT = "vc-controller-manager"
 UNLIMITED = -1
 Followed: TypeAlias = list[Informer[Any]]
-COMPLAINT_SECONDS = 1.0
-"""How long a kind may be missing before it is told, and between two looks."""
 TASKS_PER_WORKER = 8
 """A worker thread of upstream's waits for every write; a task of ours costs nothing while it waits."""
 SERVER_TROUBLE = (OSError, TimeoutError, TooManyRequests, ServiceUnavailable, InternalError, Timeout)
@@ -81,17 +81,6 @@ class Informers:
 
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         return [informer.run() for informer in self._shared.values()]
-
-
-def missing(followed: Iterable[Informer[Any]]) -> dict[str, str]:
-    """The kinds that have not been read yet, and why the server refuses them, where it does."""
-    return {
-        _full_name(informer.resource): str(informer.refusal or "") for informer in followed if not informer.has_synced
-    }
-
-
-def _full_name(resource: Resource[Any]) -> str:
-    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
 
 
 @dataclass(slots=True)
@@ -198,17 +187,16 @@ class Runtime:
 
     def __init__(self, context: Context, *, max_requeues: int = 15, about: ObjectReference | None = None) -> None:
         self.context = context
-        self._about = about
+        self._complaints = Complaints(context.recorder, about)
+        self.server_version = ServerVersion(context.client, self._complaints)
         self._controllers: list[tuple[Controller, Followed]] = []
         self._max_requeues = max_requeues if max_requeues >= 0 else UNLIMITED
         self._metrics = LoopMetrics(context.metrics)
-        self._waiting: dict[str, Followed] = {}
 
     def add(self, make: Callable[[Context], Controller]) -> None:
         followed = self.context.informers.followed_from_now()
         controller = make(self.context)
         self._controllers.append((controller, followed))
-        self._waiting[controller.name] = followed
         self._metrics.watch(self.context.metrics, controller)
 
     async def run(self) -> None:
@@ -218,41 +206,28 @@ class Runtime:
                 group.create_task(task)
             group.create_task(self.context.recorder.run())
             group.create_task(keep_collector_settled())
+            group.create_task(self._complaints.follow(self._complaint))
+            group.create_task(self.server_version.look())
             for controller, followed in self._controllers:
                 group.create_task(self._run(controller, followed))
 
     async def _run(self, controller: Controller, followed: Followed) -> None:
-        complaining = asyncio.create_task(self._complain(controller.name, followed))
-        try:
-            for informer in followed:
-                await informer.synced()
-        finally:
-            complaining.cancel()
+        for informer in followed:
+            await informer.synced()
         log.info("reconciling: %s", controller.name)
-        self._waiting.pop(controller.name, None)
         await Loop(controller, self._metrics, self._max_requeues).run()
-
-    async def _complain(self, name: str, followed: Followed) -> None:
-        """Say what a controller waits for, each time it is something else. The informers try again by themselves."""
-        said = ""
-        while True:
-            await asyncio.sleep(COMPLAINT_SECONDS)
-            problem = _refusals(followed)
-            if problem and problem != said:
-                said = problem
-                log.error("%s waits for %s", name, problem)
-                if self._about is not None:
-                    self.context.recorder.record_on(self._about, WARNING, "KindMissing", f"{name} waits for {problem}")
 
     def problem(self) -> str | None:
         """A readiness check: which controllers wait, and for what."""
-        return "; ".join(_wait_of(name, followed) for name, followed in self._waiting.items()) or None
+        return self._waits(lambda informer: informer.problem())
 
+    def _complaint(self) -> str | None:
+        """The same without those whose first list is on its way."""
+        return self._waits(lambda informer: informer.problem() if informer.trouble else None)
 
-def _refusals(followed: Followed) -> str:
-    return ", ".join(f"{kind} ({reason})" for kind, reason in sorted(missing(followed).items()) if reason)
-
-
-def _wait_of(name: str, followed: Followed) -> str:
-    kinds = (f"{kind} ({reason or 'not yet listed'})" for kind, reason in sorted(missing(followed).items()))
-    return f"{name} waits for {', '.join(kinds)}"
+    def _waits(self, problem_of: Callable[[Informer[Any]], str | None]) -> str | None:
+        waits = []
+        for controller, followed in self._controllers:
+            if kinds := sorted(filter(None, map(problem_of, followed))):
+                waits.append(f"{controller.name} waits for {', '.join(kinds)}")
+        return "; ".join(waits) or None

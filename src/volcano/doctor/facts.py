@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from typing import Any, Final, cast
-
-import msgspec
+from typing import Any, Final
 
 from volcano.api import builtin_schemas, crds, resources
 from volcano.api.meta import JsonObject
 from volcano.doctor.findings import Facts
+from volcano.kube import versions
 from volcano.kube.client import Client
 from volcano.kube.errors import ApiError, Forbidden
 
@@ -42,8 +41,7 @@ IMPOSSIBLE: Final[JsonObject] = {
 async def gather(client: Client, namespace: str, now: datetime.datetime) -> Facts:
     """Read what the checks judge; `namespace` is where Volcano is installed."""
     unseen: dict[str, str] = {}
-    answer = await client.raw("GET", "/version")
-    version = msgspec.json.decode(cast("bytes", answer.body))["gitVersion"]
+    version = await versions.of(client)
     wanted = [*((one, None) for one in EVERYWHERE), *((one, namespace) for one in AT_HOME)]
     lists = await asyncio.gather(*(_list(client, resource, where, unseen) for resource, where in wanted))
     objects = {resource.plural: items for (resource, _), items in zip(wanted, lists, strict=True)}

@@ -9,11 +9,13 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
+from volcano.http.callers import for_known_callers
 from volcano.http.message import Handler, Request, Response
 from volcano.http.metrics import CONTENT_TYPE, Registry
 from volcano.http.server import Limits, Server, serve
 from volcano.http.tls import server_context
 
+PROBES = ("", "healthz", "livez", "readyz")
 Check = Callable[[], str | Awaitable[str | None] | None]
 """Says what is wrong, or None when all is well."""
 
@@ -21,7 +23,8 @@ Check = Callable[[], str | Awaitable[str | None] | None]
 class HealthApp:
     """Answers health probes from named checks, and metrics from registries.
 
-    `alive` decides /healthz and /livez, `ready` (with `alive`) decides /readyz; `routes` adds the daemon's own paths.
+    `alive` decides /healthz and /livez, `ready` (with `alive`) decides /readyz; `remarks` are told there (?verbose),
+    and decide nothing; `routes` adds the daemon's own paths.
     """
 
     def __init__(
@@ -29,11 +32,13 @@ class HealthApp:
         *registries: Registry,
         alive: Mapping[str, Check] | None = None,
         ready: Mapping[str, Check] | None = None,
+        remarks: Mapping[str, Check] | None = None,
         routes: Mapping[str, Handler] | None = None,
     ) -> None:
         self.registries = registries
         self.alive: dict[str, Check] = {"ping": lambda: None, **(alive or {})}
         self.ready: dict[str, Check] = dict(ready or {})
+        self.remarks: dict[str, Check] = dict(remarks or {})
         self.routes: dict[str, Handler] = dict(routes or {})
 
     async def __call__(self, request: Request) -> Response:
@@ -65,6 +70,9 @@ class HealthApp:
             problem = await outcome(check)
             failed = failed or problem is not None
             lines.append(f"[+]{name} ok" if problem is None else f"[-]{name} failed: {problem}")
+        if probe == "readyz" and not only:
+            noted = [(name, await outcome(check)) for name, check in self.remarks.items()]
+            lines += [f"[!]{name}: {remark}" for name, remark in noted if remark is not None]
         if failed:
             return text(500, "\n".join([*lines, f"{probe} check failed", ""]))
         if request.param("verbose") is not None:
@@ -84,14 +92,17 @@ async def outcome(check: Check) -> str | None:
 async def serve_health(app: HealthApp, address: str, tls_files: Sequence[str] = ()) -> Server:
     """Serve `app` on a flag's address such as `:8080` or `127.0.0.1:0`.
 
-    `tls_files` are certificate, key and the authority of the clients; TLS is used when all three are named.
+    `tls_files` are certificate, key and the authority of the clients; TLS is used when all three are named. Whoever
+    shows no certificate is told about health alone: kubelets have none.
     """
     host, port = parse_address(address)
     context = None
+    handler: Handler = app
     if tls_files and all(tls_files):
         certificate, key, authority = map(Path, tls_files)
         context = server_context(certificate, key, client_authority=authority)
-    return await serve(app, host=host, port=port, ssl=context, limits=Limits(body_bytes=64 * 1024))
+        handler = for_known_callers(app, but_for=PROBES)
+    return await serve(handler, host=host, port=port, ssl=context, limits=Limits(body_bytes=64 * 1024))
 
 
 def parse_address(address: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
@@ -30,6 +31,10 @@ LONGEST_DELAY_SECONDS = 30.0
 WATCH_SECONDS = (300, 600)
 INITIAL_SILENCE_SECONDS = 10.0
 SHORT_WATCH_SECONDS = 1.0
+PASSING_SECONDS = 30.0
+"""A server that restarts is away for less; the store is as good as it was."""
+FORGOTTEN_SECONDS = 2 * LONGEST_DELAY_SECONDS
+"""Whoever has failed for so long and was not heard of since is following again."""
 AT_A_TIME = 1000
 """So many objects of a list are taken in before the event loop may do something else."""
 
@@ -90,8 +95,8 @@ class Informer(Generic[T]):
         self.store: dict[str, T] = {}
         self.resource_version: str | None = None
         self.relists = 0
-        self.refusal: ApiError | None = None
-        """Why the server does not show the collection: it is not installed, or forbidden."""
+        self.trouble: Exception | None = None
+        """Why the last attempt to follow the server failed: not installed, forbidden, not reached, not trusted."""
         self._client = client
         self._scope = (namespace, label_selector, field_selector)
         self._handlers: list[EventHandler[T]] = [handler] if handler is not None else []
@@ -101,6 +106,8 @@ class Informer(Generic[T]):
         self._synced = asyncio.Event()
         self._use_watch_list = watch_list
         self._delay = 0.0
+        self._troubled = (0.0, 0.0)
+        """When the latest row of failures began, and when the last of them was (monotonic seconds)."""
 
     # Reading
 
@@ -111,6 +118,15 @@ class Informer(Generic[T]):
     @property
     def has_synced(self) -> bool:
         return self._synced.is_set()
+
+    def problem(self) -> str | None:
+        """The kind and what is the matter, while the store does not show the server or has long lost sight of it."""
+        first, last = self._troubled
+        lasting = last - first >= PASSING_SECONDS and time.monotonic() - last < FORGOTTEN_SECONDS
+        if self.has_synced and not lasting:
+            return None
+        kind = f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
+        return f"{kind} ({self.trouble or 'not yet listed'})"
 
     def get(self, name: str, namespace: str | None = None) -> T | None:
         return self.store.get(f"{namespace}/{name}" if namespace else name)
@@ -143,10 +159,11 @@ class Informer(Generic[T]):
                 await self._pause(None)
             except ApiError as error:
                 log.warning("%s: the server refused to watch: %s", self.resource.plural, error)
-                self.refusal = error
+                self._failed(error)
                 await self._pause(error.retry_after)
             except (OSError, TimeoutError, msgspec.DecodeError) as error:
                 log.warning("%s: the watch broke: %s", self.resource.plural, error)
+                self._failed(error)
                 await self._pause(None)
             else:
                 if seen == self.resource_version and loop.time() - started < SHORT_WATCH_SECONDS:
@@ -204,6 +221,11 @@ class Informer(Generic[T]):
             unreadable=lambda head: self._remove(head.key),
         )
 
+    def _failed(self, error: Exception) -> None:
+        now = time.monotonic()
+        first, last = self._troubled
+        self.trouble, self._troubled = error, (now if now - last > FORGOTTEN_SECONDS else first, now)
+
     async def _pause(self, seconds: float | None) -> None:
         """Wait before the next attempt: what the server asked for, or twice as long as last time, with jitter."""
         self._delay = min(max(self._delay * 2, FIRST_DELAY_SECONDS), LONGEST_DELAY_SECONDS)
@@ -222,7 +244,7 @@ class Informer(Generic[T]):
                 await asyncio.sleep(0)
         self.resource_version = resource_version
         self._delay = 0.0
-        self.refusal = None
+        self.trouble, self._troubled = None, (0.0, 0.0)
         self._synced.set()
 
     def _apply(self, event: WatchEvent[T]) -> None:

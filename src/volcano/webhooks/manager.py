@@ -14,8 +14,10 @@ from contextlib import AsyncExitStack
 import msgspec
 
 from volcano import __version__
+from volcano.http.callers import for_known_callers
 from volcano.http.health import HealthApp, serve_health
 from volcano.http.lifetime import LOG_FORMAT, stop_on_signals, until_stopped
+from volcano.http.message import Handler, Request, Response
 from volcano.http.metrics import Registry
 from volcano.http.process import process_metrics
 from volcano.http.server import Limits, serve
@@ -75,10 +77,11 @@ async def run(
     world = WatchedWorld(client, namespaces=any(rule.path == "/podgroups/mutate" for rule in options.rules))
     names = options.settings.scheduler_names
     registrar = Registrar(client, options.rules, options.endpoint, names, create=options.register)
-    presence = Presence(identity_source(client, options), registrar)
+    presence = Presence(identity_source(client, options), registrar, client_authority=options.client_authority)
     webhooks = Webhooks(options.rules, world, lambda: with_groups(options.settings, groups), registry)
     ready = {"informers": world.problem, "registration": presence.problem}
-    probes = HealthApp(registry, process_metrics(), ready=ready)
+    measured = HealthApp(registry, process_metrics(), ready=ready)
+    probes = measured if options.client_authority is None else HealthApp(ready=ready)
 
     async with AsyncExitStack() as cleanup:
         if options.health_address is not None:
@@ -88,11 +91,21 @@ async def run(
         cleanup.callback(cancel, watches)
         await world.synced()
         context = await presence.context()
-        server = await serve(webhooks.handle, host=options.host, port=options.port, ssl=context, limits=LIMITS)
+        handle = webhooks.handle if options.client_authority is None else for_known_callers(either(webhooks, measured))
+        server = await serve(handle, host=options.host, port=options.port, ssl=context, limits=LIMITS)
         cleanup.push_async_callback(server.close, options.graceful_seconds)
         log.info("serving %s on port %d", ", ".join(rule.path for rule in options.rules), server.port)
         serving(server.port)
         await until_stopped(stop, asyncio.create_task(presence.keep()), asyncio.create_task(refresh(groups)), *watches)
+
+
+def either(webhooks: Webhooks, measured: HealthApp) -> Handler:
+    """The webhooks, and at /metrics what is measured of them."""
+
+    async def handle(request: Request) -> Response:
+        return await (measured(request) if request.path == "/metrics" else webhooks.handle(request))
+
+    return handle
 
 
 async def refresh(groups: WatchedGroups) -> None:

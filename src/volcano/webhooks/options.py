@@ -33,6 +33,7 @@ class Flags:
     tls_cert_file: str = flag("", "serving certificate; without these three files one is issued and renewed")
     tls_private_key_file: str = flag("", "key of the serving certificate")
     ca_cert_file: str = flag("", "authorities that the API server shall trust")
+    client_ca_file: str = flag("", "whoever asks the webhooks must show a certificate of these authorities")
     listen_address: str = flag("", "host, or host:port, to serve on")
     port: int = flag(8443, "port to serve on; 0 is any free one")
     webhook_namespace: str = flag("", "namespace of the Service in front of the webhooks")
@@ -80,6 +81,7 @@ class Options:
     admission_conf: Path | None = None
     secret_name: str = SECRET_NAME
     certificate_files: tuple[Path, Path, Path] | None = None
+    client_authority: Path | None = None
     register: bool = True
     kubeconfig: str | None = None
     master: str | None = None
@@ -107,6 +109,7 @@ def parse(arguments: Sequence[str]) -> Options:
         admission_conf=Path(given.admission_conf) if given.admission_conf else None,
         secret_name=given.webhook_secret_name,
         certificate_files=_certificate_files(given),
+        client_authority=Path(given.client_ca_file) if given.client_ca_file else None,
         register=given.register_webhooks,
         kubeconfig=given.kubeconfig or None,
         master=given.master or None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from ssl import SSLContext
 
 from volcano.http.tls import load_identity, server_context
@@ -18,43 +19,69 @@ from volcano.webhooks.registration import Registrar
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 10.0
+FIRST_RETRY_SECONDS = 0.5
 
 
 class Presence:
     """First `context` for the server, then `keep` for as long as it serves."""
 
-    def __init__(self, source: IdentitySource, registrar: Registrar, check_seconds: float = CHECK_SECONDS) -> None:
+    def __init__(
+        self,
+        source: IdentitySource,
+        registrar: Registrar,
+        *,
+        client_authority: Path | None = None,
+    ) -> None:
+        """`client_authority` has signed the certificates that callers may show."""
         self._source = source
+        self._client_authority = client_authority
         self._registrar = registrar
-        self._check_seconds = check_seconds
         self._shown: Identity | None = None
         self._context: SSLContext | None = None
-        self._registered = False
+        self._problem: str | None = "the API server was not told about the webhooks yet"
 
     async def context(self) -> SSLContext:
         """TLS settings that show the certificate of now; `keep` changes it in place."""
-        identity = self._shown = await self._source.current()
-        self._context = server_context(identity.certificate, identity.key)
+        identity = self._shown = await self._certificate()
+        self._context = server_context(identity.certificate, identity.key, client_authority=self._client_authority)
         return self._context
+
+    async def _certificate(self) -> Identity:
+        pause = FIRST_RETRY_SECONDS
+        while True:
+            try:
+                return await self._source.current()
+            except (ApiError, OSError) as error:
+                self._problem = f"the certificate cannot be had: {error}"
+                log.error("%s", self._problem)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, CHECK_SECONDS)
 
     async def keep(self) -> None:
         """Register, then follow the source: trust comes first, then the new certificate is shown."""
         assert self._shown is not None
         assert self._context is not None
-        await self._registrar.register(self._shown.authorities)
-        self._registered = True
+        registered = False
         while True:
-            await asyncio.sleep(self._check_seconds)
             try:
-                identity = await self._source.current()
+                identity = await self._source.current() if registered else self._shown
                 await self._registrar.register(identity.authorities)
             except (ApiError, OSError) as error:
                 log.warning("the certificate or its registration could not be checked, trying again: %s", error)
-                continue
-            if identity != self._shown:
-                load_identity(self._context, identity.certificate, identity.key)
-                self._shown = identity
-                log.info("showing the certificate that is good until %s", identity.expires.date())
+                if not registered:
+                    self._problem = f"the API server was not told about the webhooks yet: {error}"
+            else:
+                registered, self._problem = True, None
+                self._show(identity)
+            await asyncio.sleep(CHECK_SECONDS)
+
+    def _show(self, identity: Identity) -> None:
+        assert self._context is not None
+        if identity != self._shown:
+            load_identity(self._context, identity.certificate, identity.key)
+            self._shown = identity
+            log.info("showing the certificate that is good until %s", identity.expires.date())
 
     def problem(self) -> str | None:
-        return None if self._registered else "the API server was not told about the webhooks yet"
+        """A readiness check. Once registered, what is known goes on being served, whatever happens."""
+        return self._problem

@@ -42,8 +42,8 @@ class WatchedWorld(ListedWorld):
 
     def problem(self) -> str | None:
         """What is missing for answers to be right."""
-        behind = [informer.resource.plural for informer in self._informers if not informer.has_synced]
-        return f"not known yet: {', '.join(behind)}" if behind else None
+        behind = [informer.problem() for informer in self._informers if not informer.has_synced]
+        return f"not known yet: {', '.join(filter(None, behind))}" if behind else None
 
     def _put_namespace(self, namespace: Namespace) -> None:
         self.put_namespace(namespace.metadata.name, namespace.metadata.annotations)

@@ -83,11 +83,21 @@ class Feed:
         """Wait for the first complete view of what every cycle needs."""
         await asyncio.gather(*(self._first_view(resource.plural) for resource in self._essential))
 
-    @property
-    def missing(self) -> list[str]:
-        """What of it has not been seen yet."""
+    def problem(self) -> str | None:
+        """Why this is not the cluster as it is: what cannot be seen of what every cycle needs."""
+        wanted = [self.informers.get(resource.plural) for resource in self._essential]
+        found = [informer.problem() if informer else "nothing is watched yet" for informer in wanted]
+        return ", ".join(sorted({each for each in found if each})) or None
+
+    def complaint(self) -> str | None:
+        """What of it, and of Volcano's own kinds, cannot be seen, and why; Kubernetes need not have the others."""
         essential = {resource.plural for resource in self._essential}
-        return [name for name in essential if name not in self.informers or not self.informers[name].has_synced]
+        found = [
+            informer.problem()
+            for wanted, informer in self.informers.items()
+            if informer.trouble and (wanted in essential or informer.resource.group.endswith(".volcano.sh"))
+        ]
+        return ", ".join(sorted(filter(None, found))) or None
 
     def put(self, event: str, plural: str, source: Any) -> None:
         self._inbox.append((event, plural, source))

@@ -29,7 +29,6 @@ def main(argv: list[str] | None = None) -> int:
     from volcano.kube.config import ConfigError
     from volcano.kube.leader import LeadershipLost
     from volcano.scheduler.daemon.flags import Flags
-    from volcano.scheduler.daemon.queues import QueuesMissingError
     from volcano.scheduler.framework.conf import ConfError
     from volcano.scheduler.framework.registry import RegistryError
 
@@ -50,7 +49,6 @@ def main(argv: list[str] | None = None) -> int:
         ConfigError,
         LeadershipLost,
         ListenError,
-        QueuesMissingError,
         RegistryError,
         ValueError,
     ) as problem:
@@ -97,6 +95,7 @@ async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
         process_metrics(),
         alive=alive,
         ready={"scheduler": scheduler.is_ready},
+        remarks={"version": scheduler.server_version.remark},
         routes={"/debug/dump": dump} if flags.cache_dumper else None,
     )
     servers = []

@@ -15,30 +15,33 @@ from volcano.scheduler.cluster.queues import ROOT
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS: Final = 60
 PAUSE_SECONDS: Final = 1.0
+LONGEST_PAUSE_SECONDS: Final = 30.0
 
 
-class QueuesMissingError(RuntimeError):
-    """The API server does not take the queues; the message says what it answered."""
+class RequiredQueues:
+    """`ensure` goes on until they exist: webhooks, CRDs and rights may come after us. `problem` is why they do not."""
 
+    def __init__(self, client: Client, default_queue: str) -> None:
+        self.problem: str | None = None
+        self._client = client
+        self._default_queue = default_queue
 
-async def ensure(client: Client, default_queue: str, *, pause_seconds: float = PAUSE_SECONDS) -> None:
-    """Create them where they are missing, patiently: webhooks and CRDs may come up after us."""
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            await _ensure(client, ROOT, reclaimable=False)
-            await _ensure(client, default_queue, reclaimable=True)
-        except (ApiError, OSError, TimeoutError) as problem:
-            if attempt == ATTEMPTS:
-                raise QueuesMissingError(
-                    f"queues {ROOT!r} and {default_queue!r} cannot be created: {problem}; "
-                    "are Volcano's CRDs installed, and may this scheduler create queues?"
-                ) from problem
-            log.warning("queues %s and %s are not there yet: %s", ROOT, default_queue, problem)
-            await asyncio.sleep(pause_seconds)
-        else:
-            return
+    async def ensure(self) -> None:
+        """Create them where they are missing."""
+        pause = PAUSE_SECONDS
+        while True:
+            try:
+                await _ensure(self._client, ROOT, reclaimable=False)
+                await _ensure(self._client, self._default_queue, reclaimable=True)
+            except (ApiError, OSError) as problem:
+                self.problem = f"queues {ROOT} and {self._default_queue} cannot be made sure of: {problem}"
+                log.warning("%s", self.problem)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            else:
+                self.problem = None
+                return
 
 
 async def _ensure(client: Client, name: str, *, reclaimable: bool) -> None:

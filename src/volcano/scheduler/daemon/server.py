@@ -18,18 +18,20 @@ from typing import Any, Final, TypeVar
 from volcano.api.meta import ObjectReference
 from volcano.http.lifetime import collector_at_rest, until_stopped
 from volcano.kube.client import Client
+from volcano.kube.complaints import Complaints
 from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.leader import elector_of
+from volcano.kube.versions import ServerVersion
 from volcano.scheduler import dump, engine
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
 from volcano.scheduler.cluster.shards import NODE_SHARDS
-from volcano.scheduler.daemon import queues
 from volcano.scheduler.daemon.binding import Outbox
 from volcano.scheduler.daemon.extender import HttpExtender
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.metrics import Metrics
+from volcano.scheduler.daemon.queues import RequiredQueues
 from volcano.scheduler.daemon.reload import Configuration
 from volcano.scheduler.daemon.statuses import StatusWriter
 from volcano.scheduler.daemon.usage import UsagePoller
@@ -83,7 +85,16 @@ class Scheduler:
         self.usage = UsagePoller(client, self.feed, lambda: self.configuration.conf.metrics)
         self.elector = elector_of(client, flags)
         self.leading = self.elector is None
-        self._client = client
+        lease = ObjectReference(
+            kind="Lease",
+            api_version="coordination.k8s.io/v1",
+            namespace=flags.lease_namespace,
+            name=flags.leader_elect_resource_name,
+        )
+        self.complaints = Complaints(self.recorder, lease)
+        """Also said on the scheduler's lease: whoever looks at the cluster need not look at the log."""
+        self.server_version = ServerVersion(client, self.complaints)
+        self.queues = RequiredQueues(client, flags.default_queue)
         self._rng = random.Random(seed)
         self._next_seed = self._rng.getrandbits(63)
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
@@ -102,21 +113,24 @@ class Scheduler:
             asyncio.create_task(self.statuses.run(), name="statuses"),
             asyncio.create_task(self.recorder.run(), name="events"),
             asyncio.create_task(self.usage.run(), name="node load"),
+            asyncio.create_task(self.complaints.follow(self._complaint), name="complaints"),
         ]
         if self.elector is not None:
             work.append(asyncio.create_task(self.elector.run(self._lead), name="lease"))
         finished = asyncio.Event()
         farewell = asyncio.create_task(self._farewell(stop, finished), name="farewell")
+        look = asyncio.create_task(self.server_version.look(), name="version")
         try:
             await until_stopped(finished, *work, farewell)
         finally:
+            look.cancel()
             await self.feed.close()
             self._engine.shutdown(wait=True)
 
     def is_ready(self) -> str | None:
         """None once the cluster is known and, where this scheduler leads, a cycle has run."""
-        if self.feed.missing:
-            return f"waiting for the first view of {', '.join(sorted(self.feed.missing))}"
+        if problem := self.queues.problem or self.feed.problem():
+            return f"waiting for {problem}"
         return "waiting for the first cycle" if self.leading and not self._cycled else None
 
     async def dump(self) -> Path:
@@ -141,7 +155,7 @@ class Scheduler:
     # The loop
 
     async def _prepare_and_schedule(self) -> None:
-        await queues.ensure(self._client, self.flags.default_queue)
+        await self.queues.ensure()
         with collector_at_rest():
             await self._first_view()
             await self._take_turn()
@@ -155,7 +169,7 @@ class Scheduler:
             async with asyncio.timeout(self.flags.resource_sync_timeout or None):
                 await self.feed.synced()
         except TimeoutError:
-            log.error("not all of the cluster is known, scheduling starts anyway: %s", ", ".join(self.feed.missing))
+            log.error("not all of the cluster is known, scheduling starts anyway: %s", self.feed.problem())
 
     async def _take_turn(self) -> None:
         if self.configuration.refresh():
@@ -253,16 +267,13 @@ class Scheduler:
                 self.metrics.queue_gone(source.metadata.name)
 
     def _reloaded(self, outcome: str, message: str) -> None:
-        """Also said on the scheduler's lease: whoever looks at the cluster need not look at the log."""
         self.metrics.reloads.labels(outcome).inc()
         if outcome == "rejected":
-            about = ObjectReference(
-                kind="Lease",
-                api_version="coordination.k8s.io/v1",
-                namespace=self.flags.lease_namespace,
-                name=self.flags.leader_elect_resource_name,
-            )
-            self.recorder.record_on(about, WARNING, "ConfigurationRejected", f"it stays as it was: {message}")
+            self.complaints.tell(WARNING, "ConfigurationRejected", f"it stays as it was: {message}")
+
+    def _complaint(self) -> str | None:
+        problem = self.queues.problem or self.feed.complaint()
+        return f"vc-scheduler waits for {problem}" if problem else None
 
     def _bind_failed(self, bind: Bind, message: str) -> None:
         self.statuses.pod_failed(PodVerdict(bind.uid, bind.namespace, bind.name, SCHEDULER_ERROR, message))

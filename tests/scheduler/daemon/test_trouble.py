@@ -1,0 +1,95 @@
+"""A scheduler that may not, or cannot, see its cluster: what is wrong is named, and it starts once that is cured."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from tests.scheduler.daemon.bench import eventually
+from volcano.api.resources import EVENTS
+from volcano.http.message import Request, Response
+from volcano.kube import complaints
+from volcano.kube.client import Client
+from volcano.kube.transport import InProcessTransport
+from volcano.local.apiserver.app import ApiServer
+from volcano.scheduler.daemon import queues
+from volcano.scheduler.daemon.flags import Flags
+from volcano.scheduler.daemon.server import Scheduler
+
+GONE = Response(404, {"content-type": "text/plain"}, b"404 page not found")
+
+
+def forbidden(what: str) -> Response:
+    message = f'{what} is forbidden: User "volcano-scheduler" cannot list resource "{what}"'
+    return Response(403, {}, msgspec.json.encode({"kind": "Status", "reason": "Forbidden", "message": message}))
+
+
+@asynccontextmanager
+async def troubled(answers: dict[str, Response | Exception]) -> AsyncIterator[tuple[Client, Scheduler]]:
+    """A scheduler whose requests for the given plural names get these answers, until they are taken out."""
+    api = ApiServer.open(":memory:")
+
+    async def handle(request: Request) -> Response:
+        for plural, answer in answers.items():
+            if f"/{plural}" in request.path:
+                if isinstance(answer, Exception):
+                    raise answer
+                return answer
+        return await api.handle(request)
+
+    scheduler = Scheduler(Client(InProcessTransport(handle)), Flags(leader_elect=False), seed=1)
+    stop = asyncio.Event()
+    running = asyncio.create_task(scheduler.run(stop))
+    try:
+        yield Client(InProcessTransport(api.handle)), scheduler
+    finally:
+        stop.set()
+        await running
+        api.stop_watches()
+        await api.close()
+
+
+@pytest.mark.parametrize(
+    ("plural", "answer", "words"),
+    [
+        ("podgroups", forbidden("podgroups"), "podgroups.scheduling.volcano.sh (podgroups is forbidden"),
+        ("podgroups", GONE, "podgroups.scheduling.volcano.sh (404 page not found"),
+        ("queues", GONE, "queues root and default cannot be made sure of: 404 page not found"),
+        ("queues", forbidden("queues"), "queues root and default cannot be made sure of: queues is forbidden"),
+        ("nodes", ConnectionError("certificate has expired"), "nodes (certificate has expired"),
+    ],
+    ids=["forbidden", "no CRD", "no CRD of queues", "queues forbidden", "expired certificate"],
+)
+def test_what_cannot_be_seen_is_named_in_readiness_and_an_event(
+    plural: str, answer: Response | Exception, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(complaints, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(queues, "PAUSE_SECONDS", 0.05)
+
+    async def scenario() -> None:
+        answers = {plural: answer}
+        async with troubled(answers) as (client, scheduler):
+
+            async def told() -> bool:
+                found = (await client.list(EVENTS)).items
+                return any(e.reason == "Waits" and words in e.message and e.type == "Warning" for e in found)
+
+            await eventually(told)
+            assert words in (scheduler.is_ready() or "")
+            answers.clear()
+
+            async def over() -> bool:
+                return any(event.reason == "Resumed" for event in (await client.list(EVENTS)).items)
+
+            await eventually(over)
+
+            async def ready() -> bool:
+                return scheduler.is_ready() is None
+
+            await eventually(ready)
+
+    asyncio.run(scenario())
