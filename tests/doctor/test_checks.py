@@ -174,6 +174,27 @@ def test_daemons_that_hold_no_lease() -> None:
     ]
 
 
+def complaint(type_: str, reason: str, message: str, age: int, on: str = "volcano") -> dict[str, Any]:
+    at = (NOW - datetime.timedelta(seconds=age)).isoformat()
+    about = {"kind": "Lease", "name": on}
+    return {"involvedObject": about, "type": type_, "reason": reason, "message": message, "lastTimestamp": at}
+
+
+def test_what_daemons_wait_for_is_repeated_until_it_is_over() -> None:
+    waits = complaint("Warning", "Waits", "vc-scheduler waits for nodes (forbidden)", 100)
+    says = "error: vc-scheduler says: vc-scheduler waits for nodes (forbidden)"
+
+    assert found(events=[waits]) == [says]
+    assert found(events=[waits, complaint("Normal", "Resumed", "it is there", 50)]) == []
+    assert found(events=[complaint("Normal", "Resumed", "it is there", 150), waits]) == [says]
+    assert found(events=[complaint("Warning", "Waits", "long ago", 3000)]) == []
+    assert found(events=[complaint("Warning", "Waits", "of somebody else", 1, on="other")]) == []
+    assert found(events=[waits, complaint("Warning", "UnsupportedVersion", "is v1.29", 10)]) == [
+        "error: vc-scheduler says: is v1.29",
+        says,
+    ]
+
+
 def test_two_installations_decide_about_the_same_pods() -> None:
     leases = [*HEALTHY.objects["leases"], lease("volcano", "other")]
     deployments = [deployment("volcano-system"), deployment("other", "--leader-elect=true")]

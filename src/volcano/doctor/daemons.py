@@ -9,6 +9,7 @@ from typing import Final
 
 from volcano.api.meta import JsonObject
 from volcano.doctor.findings import Facts, Finding, error, name_of, warning
+from volcano.kube.complaints import REPEAT_SECONDS, RESUMED, WAITS
 
 LEASES: Final = {"volcano": "vc-scheduler", "vc-controller-manager": "vc-controller-manager"}
 SCHEDULER: Final = {"app": "volcano-scheduler"}
@@ -19,6 +20,7 @@ FLAG: Final = "--scheduler-name="
 def check(facts: Facts) -> Iterator[Finding]:
     if not facts.is_local and "leases" not in facts.unseen:
         yield from _leases(facts)
+    yield from _complaints(facts)
     yield from _rivals(facts)
     for deployment in facts.of("deployments"):
         yield from _readiness(deployment)
@@ -50,6 +52,25 @@ def _is_held(lease: JsonObject, now: datetime.datetime) -> bool:
         return False
     renewed = datetime.datetime.fromisoformat(spec["renewTime"])
     return now - renewed < datetime.timedelta(seconds=spec.get("leaseDurationSeconds", 15) * 2)
+
+
+def _complaints(facts: Facts) -> Iterator[Finding]:
+    """What the daemons say on their leases that they wait for, unless it is over or so long ago that it must be."""
+    newest: dict[tuple[str, str], JsonObject] = {}
+    for event in facts.of("events"):
+        about = event.get("involvedObject") or {}
+        if about.get("kind") == "Lease" and about.get("name") in LEASES and event.get("lastTimestamp"):
+            # One problem replaces another; the rest of the events stand for themselves.
+            kind = WAITS if event.get("reason") in (WAITS, RESUMED) else event.get("reason", "")
+            known = newest.get((about["name"], kind))
+            if known is None or known["lastTimestamp"] <= event["lastTimestamp"]:
+                newest[about["name"], kind] = event
+    for (lease, _), event in sorted(newest.items()):
+        age = facts.now - datetime.datetime.fromisoformat(event["lastTimestamp"])
+        if event.get("type") == "Warning" and age.total_seconds() < 2 * REPEAT_SECONDS:
+            yield error(
+                LEASES[lease], f"says: {event.get('message', '')}", f"see its log, and /readyz ({event['reason']})"
+            )
 
 
 def _rivals(facts: Facts) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ EVERYWHERE: Final = (
     resources.MUTATING_WEBHOOKS,
     resources.VALIDATING_WEBHOOKS,
 )
-AT_HOME: Final = (resources.CONFIGMAPS, resources.ENDPOINT_SLICES)
+AT_HOME: Final = (resources.CONFIGMAPS, resources.ENDPOINT_SLICES, resources.EVENTS)
 """Read only in the namespace where Volcano is installed."""
 SECRET: Final = "volcano-admission-secret"  # noqa: S105 - the name of an object
 
