@@ -181,8 +181,8 @@ def complaint(type_: str, reason: str, message: str, age: int, on: str = "volcan
 
 
 def test_what_daemons_wait_for_is_repeated_until_it_is_over() -> None:
-    waits = complaint("Warning", "Waits", "vc-scheduler waits for nodes (forbidden)", 100)
-    says = "error: vc-scheduler says: vc-scheduler waits for nodes (forbidden)"
+    waits = complaint("Warning", "Waits", "waits for nodes (forbidden)", 100)
+    says = "error: vc-scheduler says: waits for nodes (forbidden)"
 
     assert found(events=[waits]) == [says]
     assert found(events=[waits, complaint("Normal", "Resumed", "it is there", 50)]) == []

@@ -273,7 +273,7 @@ class Scheduler:
 
     def _complaint(self) -> str | None:
         problem = self.queues.problem or self.feed.complaint()
-        return f"vc-scheduler waits for {problem}" if problem else None
+        return f"waits for {problem}" if problem else None
 
     def _bind_failed(self, bind: Bind, message: str) -> None:
         self.statuses.pod_failed(PodVerdict(bind.uid, bind.namespace, bind.name, SCHEDULER_ERROR, message))
