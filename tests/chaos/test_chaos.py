@@ -136,6 +136,8 @@ def test_every_promise_is_kept(cluster: Cluster, rounds: int) -> None:
         account = load.account
         jobs, milli_cpu = asyncio.run(settled(cluster, account.ends))
         broken = [*invariants.wrong_ends(jobs, account.ends), *invariants.disobeyed(jobs, account.restarts)]
+        if broken:
+            print("\n".join(asyncio.run(unfinished(cluster, jobs))))
         broken += invariants.orphans(asyncio.run(emptied(cluster)))
 
     history = recorder.changes()
@@ -162,6 +164,22 @@ async def settled(
                 node["metadata"]["name"]: quantity.milli(node["status"]["allocatable"]["cpu"]) for node in nodes
             }
         await asyncio.sleep(0.5)
+
+
+async def unfinished(cluster: Cluster, jobs: dict[str, dict[str, Any]]) -> list[str]:
+    """Jobs that are not done, with their podgroups and pods: where the cluster stands still."""
+    told = []
+    pods, groups = await listed(cluster, PODS), await listed(cluster, PODGROUPS)
+    for name, job in jobs.items():
+        if invariants.job_phase(job) in ("Completed", "Aborted"):
+            continue
+        told.append(f"job {name}: {job.get('status')}")
+        owned = [item for item in (*groups, *pods) if item["metadata"]["name"].startswith(f"{name}-")]
+        told += [
+            f"  {item['metadata']['name']}: {item.get('spec', {}).get('nodeName')} {item.get('status')}"
+            for item in owned
+        ]
+    return told
 
 
 async def emptied(cluster: Cluster) -> dict[str, list[dict[str, Any]]]:

@@ -252,6 +252,14 @@ metadata:
 rules:
 {{- end }}
 
+{{/* To see leaders of other installations: leases of the same name, in any namespace. */}}
+{{- define "volcano.rivals" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ .lease }}]
+  verbs: [list]
+{{- end }}
+
 {{/* What a leader needs: the Lease of its name, which only "create" cannot be limited to. */}}
 {{- define "volcano.lease" -}}
 - apiGroups: [coordination.k8s.io]

@@ -84,6 +84,7 @@ def build(client: Client, flags: Flags, registry: Registry) -> Runtime:
     from volcano.api.resources import LEASES
     from volcano.controllers.runtime import COMPONENT, Context, Informers, Runtime
     from volcano.kube.events import EventRecorder
+    from volcano.kube.rivals import Rivals
 
     context = Context(client, Informers(client), EventRecorder(client, COMPONENT), registry)
     lease = ObjectReference(
@@ -92,7 +93,8 @@ def build(client: Client, flags: Flags, registry: Registry) -> Runtime:
         namespace=flags.lease_namespace,
         name=flags.leader_elect_resource_name,
     )
-    runtime = Runtime(context, max_requeues=flags.max_requeue_num, about=lease)
+    rivals = Rivals(client, lease.name, lease.namespace) if flags.leader_elect else None
+    runtime = Runtime(context, max_requeues=flags.max_requeue_num, about=lease, rivals=rivals)
     makers = dict(_makers(flags))
     for name in flags.enabled_controllers:
         if name in makers:
@@ -169,7 +171,7 @@ async def _listen(
         standing_by = elector is not None and bool(elector.leader) and not elector.is_leader
         return None if standing_by else runtime.problem()
 
-    remarks = {"version": runtime.server_version.remark}
+    remarks = {"version": runtime.server_version.remark, "rivals": runtime.rivalry}
     app = HealthApp(registry, process_metrics(), alive=alive, ready={"controllers": ready}, remarks=remarks)
     if flags.enable_metrics:
         server = await serve_health(app, flags.listen_address)

@@ -21,6 +21,7 @@ from volcano.kube.complaints import Complaints
 from volcano.kube.errors import ApiError, InternalError, ServiceUnavailable, Timeout, TooManyRequests
 from volcano.kube.events import EventRecorder
 from volcano.kube.informer import EventHandler, Informer
+from volcano.kube.rivals import Rivals
 from volcano.kube.versions import ServerVersion
 from volcano.kube.workqueue import WorkQueue
 
@@ -185,8 +186,16 @@ class LoopMetrics:
 class Runtime:
     """Runs controllers on one set of informers. Each starts when its own kinds can be read; `about` gets the events."""
 
-    def __init__(self, context: Context, *, max_requeues: int = 15, about: ObjectReference | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        *,
+        max_requeues: int = 15,
+        about: ObjectReference | None = None,
+        rivals: Rivals | None = None,
+    ) -> None:
         self.context = context
+        self._rivals = rivals
         self._complaints = Complaints(context.recorder, about)
         self.server_version = ServerVersion(context.client, self._complaints)
         self._controllers: list[tuple[Controller, Followed]] = []
@@ -208,6 +217,8 @@ class Runtime:
             group.create_task(keep_collector_settled())
             group.create_task(self._complaints.follow(self._complaint))
             group.create_task(self.server_version.look())
+            if self._rivals is not None:
+                group.create_task(self._rivals.look())
             for controller, followed in self._controllers:
                 group.create_task(self._run(controller, followed))
 
@@ -222,8 +233,13 @@ class Runtime:
         return self._waits(lambda informer: informer.problem())
 
     def _complaint(self) -> str | None:
-        """The same without those whose first list is on its way."""
-        return self._waits(lambda informer: informer.problem() if informer.trouble else None)
+        """The same without those whose first list is on its way, and what else there is to tell."""
+        waits = self._waits(lambda informer: informer.problem() if informer.trouble else None)
+        return "; ".join(filter(None, (waits, self.rivalry()))) or None
+
+    def rivalry(self) -> str | None:
+        """A note for /readyz: where another installation is at work."""
+        return self._rivals.problem() if self._rivals is not None else None
 
     def _waits(self, problem_of: Callable[[Informer[Any]], str | None]) -> str | None:
         waits = []

@@ -26,10 +26,9 @@ RESUMED: Final = "Resumed"
 class Complaints:
     """Tells each problem once, again while it lasts, and that it is over. `about` gets the events."""
 
-    def __init__(self, recorder: EventRecorder, about: ObjectReference | None, reason: str = WAITS) -> None:
+    def __init__(self, recorder: EventRecorder, about: ObjectReference | None) -> None:
         self._recorder = recorder
         self._about = about
-        self._reason = reason
 
     async def follow(self, problem: Callable[[], str | None]) -> None:
         """Look at the problem again and again, until cancelled."""
@@ -40,7 +39,7 @@ class Complaints:
             now = problem() or ""
             if now and (now != said or loop.time() - told_at >= REPEAT_SECONDS):
                 log.error("%s", now)
-                self.tell(WARNING, self._reason, now)
+                self.tell(WARNING, WAITS, now)
                 told_at = loop.time()
             elif said and not now:
                 log.info("this is over: %s", said)

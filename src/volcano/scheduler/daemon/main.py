@@ -95,7 +95,7 @@ async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
         process_metrics(),
         alive=alive,
         ready={"scheduler": scheduler.is_ready},
-        remarks={"version": scheduler.server_version.remark},
+        remarks={"version": scheduler.server_version.remark, "rivals": scheduler.rivals.problem},
         routes={"/debug/dump": dump} if flags.cache_dumper else None,
     )
     servers = []

@@ -21,6 +21,7 @@ from volcano.kube.client import Client
 from volcano.kube.complaints import Complaints
 from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.leader import elector_of
+from volcano.kube.rivals import Rivals
 from volcano.kube.versions import ServerVersion
 from volcano.scheduler import dump, engine
 from volcano.scheduler.cluster.cluster import Cluster
@@ -93,6 +94,7 @@ class Scheduler:
         )
         self.complaints = Complaints(self.recorder, lease)
         """Also said on the scheduler's lease: whoever looks at the cluster need not look at the log."""
+        self.rivals = Rivals(client, flags.leader_elect_resource_name, flags.lease_namespace)
         self.server_version = ServerVersion(client, self.complaints)
         self.queues = RequiredQueues(client, flags.default_queue)
         self._rng = random.Random(seed)
@@ -117,6 +119,7 @@ class Scheduler:
         ]
         if self.elector is not None:
             work.append(asyncio.create_task(self.elector.run(self._lead), name="lease"))
+            work.append(asyncio.create_task(self.rivals.look(), name="rivals"))
         finished = asyncio.Event()
         farewell = asyncio.create_task(self._farewell(stop, finished), name="farewell")
         look = asyncio.create_task(self.server_version.look(), name="version")
@@ -272,8 +275,8 @@ class Scheduler:
             self.complaints.tell(WARNING, "ConfigurationRejected", f"it stays as it was: {message}")
 
     def _complaint(self) -> str | None:
-        problem = self.queues.problem or self.feed.complaint()
-        return f"waits for {problem}" if problem else None
+        waits = self.queues.problem or self.feed.complaint()
+        return "; ".join(filter(None, (waits and f"waits for {waits}", self.rivals.problem()))) or None
 
     def _bind_failed(self, bind: Bind, message: str) -> None:
         self.statuses.pod_failed(PodVerdict(bind.uid, bind.namespace, bind.name, SCHEDULER_ERROR, message))
