@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.agent import trees
+from tests.agent import namespaces, trees
 from tests.controllers.bench import eventually
 from volcano.agent import main
+from volcano.agent.bandwidth import Limits
 from volcano.agent.cgroups import Hierarchy
 from volcano.agent.options import FlagError, parse
+from volcano.agent.shaper import Shaper
 from volcano.agent.values import Version
 from volcano.api import keys, resources
 from volcano.kube.client import Client
@@ -62,7 +64,8 @@ class World:
         body = {"data": {"colocation-config": json.dumps({"globalConfig": sections})}}
         await self.client.patch(resources.CONFIGMAPS, main.NAME, body, "default")
 
-    async def make_pod(self, name: str, qos: str = "BE", cpu: str = "500") -> None:
+    async def make_pod(self, name: str, qos: str = "BE", cpu: str = "500", address: str = "") -> str:
+        """Its cgroup."""
         amounts = {BATCH_CPU: cpu}
         container = {"name": "c", "image": "i", "resources": {"requests": amounts, "limits": amounts}}
         document = {
@@ -75,10 +78,12 @@ class World:
         status = {
             "phase": "Running",
             "qosClass": "BestEffort",
+            "podIP": address,
             "conditions": [{"type": "Ready", "status": "True"}],
             "containerStatuses": [{"name": "c", "containerID": "containerd://c0", "image": "i", "imageID": ""}],
         }
         await self.client.patch(resources.PODS, name, {"status": status}, "default", subresource="status")
+        return pod
 
     async def offered(self) -> str | None:
         node = await self.client.get(resources.NODES, NODE)
@@ -102,15 +107,31 @@ class World:
     async def shows_quota(self, cgroup: str, wanted: str) -> bool:
         return self.quota(cgroup) == wanted
 
+    async def says(self, cgroup: str, name: str, wanted: str) -> bool:
+        return self.hierarchy.read(cgroup, name) == wanted
+
+    async def told(self, reason: str, message: str) -> bool:
+        listing = await self.client.list(resources.EVENTS, "default")
+        return any(event.reason == reason and message in event.message for event in listing.items)
+
 
 @asynccontextmanager
-async def world(mount: Path, version: Version = "v2", *arguments: str, label: str = "true") -> AsyncIterator[World]:
+async def world(
+    mount: Path,
+    version: Version = "v2",
+    *arguments: str,
+    label: str = "true",
+    besteffort_quota: str = "",
+    shaper: Shaper | None = None,
+) -> AsyncIterator[World]:
     api = ApiServer(Store.open(":memory:"))
     await api.start()
     client = Client(InProcessTransport(api.handle))
     found = World(client, mount, version)
     (mount / "cgroup").mkdir(exist_ok=True)
     trees.make(mount / "cgroup", found.hierarchy, "kubepods", "kubepods/besteffort")
+    if besteffort_quota:
+        found.hierarchy.file("kubepods/besteffort", "cpu.max").write_text(f"{besteffort_quota}\n")
     amounts = {"cpu": "10", "memory": "1Ti", "pods": "100"}
     node = {
         "metadata": {"name": NODE, "labels": {keys.OVERSUBSCRIPTION: label}},
@@ -128,6 +149,7 @@ async def world(mount: Path, version: Version = "v2", *arguments: str, label: st
             now=found.now,
             every=0.02,
             serving=lambda port: setattr(found, "port", port),
+            shaper=shaper,
         )
     )
     try:
@@ -197,14 +219,65 @@ def test_nothing_stays_throttled_when_the_agent_stops(tmp_path: Path, version: V
     assert here.quota("kubepods/besteffort") == unlimited
 
 
-def test_what_a_killed_agent_left_is_lifted(tmp_path: Path) -> None:
+def test_what_a_killed_agent_left_is_lifted_for_good(tmp_path: Path) -> None:
+    hierarchy = Hierarchy(tmp_path / "cgroup", "v2", "cgroupfs")
+
     async def scenario() -> None:
-        async with world(tmp_path, "v2", "--supported-features=*", label="false") as here:
-            here.hierarchy.file("kubepods/besteffort", "cpu.max").write_text("1000 100000\n")
+        async with world(tmp_path, "v2", label="false", besteffort_quota="1000 100000") as here:
             await eventually(lambda: here.shows_quota("kubepods/besteffort", "max"))
-        assert here.quota("kubepods/besteffort") == "max"
 
     asyncio.run(scenario())
+    assert hierarchy.read("kubepods/besteffort", "cpu.max") == "max 100000"
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_batch_pods_yield_the_cpu(tmp_path: Path, version: Version) -> None:
+    """By `cpu.idle` where the kernel has no `cpu.qos_level`; the share the kernel forgets then is put back after."""
+    share = "cpu.shares" if version == "v1" else "cpu.weight"
+
+    async def scenario() -> World:
+        async with world(tmp_path, version, "--supported-features=CPUQoS") as here:
+            pods = {name: await here.make_pod(name, qos) for name, qos in (("batch", "BE"), ("online", "LC"))}
+            for pod in pods.values():
+                here.hierarchy.file(pod, "cpu.qos_level").unlink(missing_ok=True)
+                here.hierarchy.file(pod, "cpu.idle").write_text("0\n")
+            await here.configure(cpuQosConfig={"enable": True})
+            await eventually(lambda: here.says(pods["batch"], "cpu.idle", "1"))
+            assert here.hierarchy.read(pods["online"], "cpu.idle") == "0"
+            here.hierarchy.file(pods["batch"], share).write_text("3\n")  # as the kernel says of an idle cgroup
+            await here.configure(cpuQosConfig={"enable": False})
+            await eventually(lambda: here.says(pods["batch"], share, trees.SHARES[version]))
+            assert here.hierarchy.read(pods["batch"], "cpu.idle") == "0"
+            return here
+
+    asyncio.run(scenario())
+
+
+def test_shapes_the_network_and_says_what_it_lacks(tmp_path: Path) -> None:
+    async def scenario(node: namespaces.Node) -> None:
+        shaper = Shaper(node.run)
+
+        async def shaped() -> bool:
+            limits = await asyncio.to_thread(shaper.limits)
+            filters = ["tc", "filter", "show", "dev", "volcano0", "parent", "1:"]
+            return limits is not None and "flowid 1:20" in await asyncio.to_thread(node.run, filters)
+
+        async with world(tmp_path, "v2", "--supported-features=NetworkQoS", shaper=Shaper(node.run)) as here:
+            await here.make_pod("batch", address="10.99.0.3")
+            await here.configure(networkQosConfig={"enable": True})
+            missing = "annotation volcano.sh/network-bandwidth-rate is '': write the node's bandwidth in Mbps"
+            await eventually(lambda: here.told("NetworkQoSFailed", missing))
+            rate = {"metadata": {"annotations": {keys.NETWORK_BANDWIDTH_RATE: "1000"}}}
+            await here.client.patch(resources.NODES, NODE, rate)
+            await eventually(shaped)
+            assert await asyncio.to_thread(shaper.limits) == Limits(100_000_000, 10_000_000, 12_500_000, 50_000_000)
+            own = {"metadata": {"annotations": {"kubernetes.io/egress-bandwidth": "1M"}}}
+            await here.client.patch(resources.PODS, "batch", own, "default")
+            await eventually(lambda: here.told("NetworkQoSSkipped", "it has bandwidth annotations"))
+        assert "ifb" not in node.run(["ip", "-details", "link", "show"])
+
+    with namespaces.node("10.99.0.2", "10.99.0.3") as node:
+        asyncio.run(scenario(node))
 
 
 def test_health_and_metrics(tmp_path: Path) -> None:
@@ -248,7 +321,7 @@ def test_a_bad_configuration_is_told_and_the_old_one_kept(tmp_path: Path) -> Non
     [
         (["--oversubscription-ratio=0"], "over subscription ratio must be greater than 0"),
         (["--oversubscription-policy=other"], "--oversubscription-policy=other is not known"),
-        (["--supported-features=NetworkQoS"], "--supported-features has NetworkQoS"),
+        (["--supported-features=DiskQoS"], "--supported-features has DiskQoS"),
     ],
 )
 def test_flags_that_make_no_sense(arguments: list[str], message: str) -> None:

@@ -278,6 +278,15 @@ def test_the_configuration_that_is_made_is_the_default() -> None:
         ({"cpuThrottlingConfig": {"cpuThrottlingThreshold": 101}}, "cpuThrottlingThreshold must be a positive number"),
         ({"cpuThrottlingConfig": {"cpuJitterLimitPercent": -1}}, "cpuJitterLimitPercent must be a non-negative number"),
         ({"cpuThrottlingConfig": {"cpuRecoverLimitPercent": 0}}, "cpuRecoverLimitPercent must be a positive number"),
+        ({"networkQosConfig": {"qosCheckInterval": 0}}, "qosCheckInterval must be a positive number"),
+        (
+            {"networkQosConfig": {"onlineBandwidthWatermarkPercent": 1001}},
+            "onlineBandwidthWatermarkPercent must be a positive number between 1 and 1000",
+        ),
+        (
+            {"networkQosConfig": {"offlineHighBandwidthPercent": 9}},
+            "offlineHighBandwidthPercent cannot be less than offlineLowBandwidthPercent",
+        ),
         ({"cpuThrottlingConfig": {"enable": "yes"}}, "cpuThrottlingConfig.enable"),
     ],
 )

@@ -30,6 +30,7 @@ V2 = {
     "memory.current": "500",
     "memory.stat": "anon 200\nfile 300\ninactive_file 120",
 }
+SHARES = {"v1": V1["cpu"]["cpu.shares"], "v2": V2["cpu.weight"]}
 
 
 def make(mount: Path, hierarchy: Hierarchy, *cgroups: str) -> None:

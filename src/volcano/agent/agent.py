@@ -5,6 +5,7 @@ The policies decide; this module carries out. `main` calls it every ten seconds.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +16,11 @@ import msgspec
 from volcano.agent import eviction, oversubscription, podwriter, qos, throttling, values
 from volcano.agent.cgroups import CgroupError, Hierarchy
 from volcano.agent.configuration import Configuration, ConfigurationError, read
+from volcano.agent.keeper import Keeper
+from volcano.agent.networkqos import NetworkQos
 from volcano.agent.options import Flags
 from volcano.agent.qos import Amount
+from volcano.agent.shaper import Shaper
 from volcano.agent.usage import Meter, Usage
 from volcano.api import resources
 from volcano.api.core.nodes import Node, Taint
@@ -51,9 +55,12 @@ class Agent:
         meter: Meter,
         flags: Flags,
         offered: Family[Gauge],
+        keeper: Keeper,
+        shaper: Shaper,
     ) -> None:
         self._client, self._events, self._flags, self._offered = client, events, flags, offered
         self._hierarchy, self._meter = hierarchy, meter
+        self._network = NetworkQos(shaper, keeper)
         self._configuration: Configuration | None = None
         self._configured_by: tuple[str, dict[str, str], dict[str, str]] | None = None
         self._window = oversubscription.Window()
@@ -73,6 +80,8 @@ class Agent:
         total = qos.allocatable(view.node.status.allocatable)
         self._write_pods(view.pods, self._configuration)
         self._throttle(total, usage, self._configuration)
+        if "NetworkQoS" in self._flags.features:
+            await self._shape(view, self._configuration)
         try:
             if "Eviction" in self._flags.features and usage is not None:
                 await self._relieve(view, eviction.percent(usage.amount, total), self._configuration)
@@ -81,10 +90,15 @@ class Agent:
         except ApiError as refused:
             log.warning("node %s: %s", view.node.metadata.name, refused)
 
+    def start(self) -> None:
+        """Lift what an agent may have left behind that ended together with its keeper."""
+        self._lift_throttle()
+
     def stop(self) -> None:
-        """Leave every cgroup as it was found."""
+        """Leave every cgroup and the network as they were found."""
         self._restore()
         self._lift_throttle()
+        self._network.stop()
 
     # Configuration
 
@@ -111,6 +125,15 @@ class Agent:
                 kind="Pod", api_version="v1", namespace=self._flags.kube_pod_namespace, name=self._flags.kube_pod_name
             )
             self._events.record_on(about, kind, reason, message)
+
+    # Network
+
+    async def _shape(self, view: View, configuration: Configuration) -> None:
+        for trouble in await asyncio.to_thread(self._network.follow, view.node, view.pods, configuration):
+            if trouble.pod is None:
+                self._tell_own_pod(WARNING, "NetworkQoSFailed", trouble.message)
+            else:
+                self._events.record(resources.PODS, trouble.pod, WARNING, "NetworkQoSSkipped", trouble.message)
 
     # Cgroups
 
@@ -156,11 +179,14 @@ class Agent:
             self._limit = limit
 
     def _lift_throttle(self) -> None:
-        """Also what an agent that was killed has left behind."""
-        if "CPUThrottle" in self._flags.features and self._write_throttle(None):
+        """For good: what an agent that was killed had written is not what was found."""
+        try:
+            self._hierarchy.correct(self._hierarchy.besteffort(), values.throttle(None, self._hierarchy.version))
             self._limit = None
+        except CgroupError as problem:
+            log.error("%s", problem)
 
-    def _write_throttle(self, limit: int | None) -> bool:
+    def _write_throttle(self, limit: int) -> bool:
         try:
             self._hierarchy.write(self._hierarchy.besteffort(), values.throttle(limit, self._hierarchy.version))
         except CgroupError as problem:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
@@ -26,10 +26,21 @@ class CgroupError(OSError):
 
 
 class Hierarchy:
-    """The cgroups below the kubelet's root. It remembers what it found before the first write, for `restore`."""
+    """The cgroups below the kubelet's root. It remembers what it found before the first write, for `restore`.
 
-    def __init__(self, mount: Path, version: Version, driver: Driver, kubelet_root: str = "") -> None:
+    `noted` is told so, file by file: what it said before it is written, None once that is put back.
+    """
+
+    def __init__(
+        self,
+        mount: Path,
+        version: Version,
+        driver: Driver,
+        kubelet_root: str = "",
+        noted: Callable[[Path, str | None], None] = lambda _path, _text: None,
+    ) -> None:
         self.version = version
+        self._noted = noted
         self._mount = mount
         self._driver = driver
         self._root = [part for part in kubelet_root.split("/") if part] + ["kubepods"]
@@ -81,35 +92,63 @@ class Hierarchy:
         for name, value in files.items():
             self._write(self.file(cgroup, name), value)
 
+    def correct(self, cgroup: str, files: Files) -> None:
+        """Write what is to stay, whatever was found."""
+        for name, value in files.items():
+            path = self.file(cgroup, name)
+            if _differs(path, value) is not None:
+                _put(path, value)
+
     def write_tree(self, cgroup: str, files: Files) -> None:
         """Write to a cgroup and all below it."""
         for name, value in files.items():
             for folder in self._tree(self.file(cgroup, name).parent):
                 self._write(folder / name, value)
 
-    def restore(self) -> list[CgroupError]:
-        """Put back what was found, newest write first; says what could not be."""
+    def remember(self, cgroup: str, name: str) -> None:
+        """Have a file restored that the kernel changes by itself when another one is written."""
+        path = self.file(cgroup, name)
+        text = self.read(cgroup, name)
+        if text is not None:
+            self._note(path, text)
+
+    def restore(self, cgroup: str | None = None) -> list[CgroupError]:
+        """Put back what was found, in all cgroups or below one, newest write first; says what could not be."""
         problems = []
-        for path, value in reversed(self._found.copy().items()):
+        for path in reversed(list(self._found) if cgroup is None else self._below(cgroup)):
+            value = self._found[path]
             try:
-                _replace(path, value)
+                if _differs(path, value) is not None:
+                    _put(path, value)
             except CgroupError as problem:
                 problems.append(problem)
             else:
-                del self._found[path]
+                self._drop(path)
         return problems
 
     def forget(self, cgroup: str) -> None:
         """The cgroup of a pod that ended need not be restored."""
-        below = {self.file(cgroup, f"{subsystem}.").parent for subsystem in _SUBSYSTEMS}
-        self._found = {
-            path: value for path, value in self._found.items() if not any(path.is_relative_to(one) for one in below)
-        }
+        for path in self._below(cgroup):
+            self._drop(path)
+
+    def _below(self, cgroup: str) -> list[Path]:
+        folders = {self.file(cgroup, f"{subsystem}.").parent for subsystem in _SUBSYSTEMS}
+        return [path for path in self._found if any(path.is_relative_to(folder) for folder in folders)]
 
     def _write(self, path: Path, value: str) -> None:
-        before = _replace(path, value)
+        before = _differs(path, value)
         if before is not None:
-            self._found.setdefault(path, before)
+            self._note(path, before)
+            _put(path, value)
+
+    def _note(self, path: Path, before: str) -> None:
+        if path not in self._found:
+            self._found[path] = before
+            self._noted(path, before)
+
+    def _drop(self, path: Path) -> None:
+        del self._found[path]
+        self._noted(path, None)
 
     def _tree(self, folder: Path) -> Iterator[Path]:
         yield folder
@@ -150,19 +189,27 @@ def driver_of(mount: Path, version: Version, kubelet_root: str = "") -> Driver:
     return "systemd" if systemd.file(systemd.pods_root(), "cpu.stat").parent.is_dir() else "cgroupfs"
 
 
-def _replace(path: Path, value: str) -> str | None:
-    """Write `value` if the file says something else. What it said before, or None when nothing was written."""
+def _differs(path: Path, value: str) -> str | None:
+    """What a file says, if that is not `value`; None also where there is no file."""
     try:
         before = path.read_text().rstrip("\n")
-        if before == value:
-            return None
-        path.write_text(value)
     except OSError as problem:
         if problem.errno in _GONE:
             return None
-        reason = problem.strerror or problem
-        raise CgroupError(f"{path}: cannot write {value!r}: {reason}") from problem
-    return before
+        raise _unwritable(path, value, problem) from problem
+    return None if before == value else before
+
+
+def _put(path: Path, value: str) -> None:
+    try:
+        path.write_text(value)
+    except OSError as problem:
+        if problem.errno not in _GONE:
+            raise _unwritable(path, value, problem) from problem
+
+
+def _unwritable(path: Path, value: str, problem: OSError) -> CgroupError:
+    return CgroupError(f"{path}: cannot write {value!r}: {problem.strerror or problem}")
 
 
 def _fields(text: str | None) -> dict[str, int]:

@@ -60,12 +60,23 @@ class Throttling(_Section, frozen=True):
     recover: int = msgspec.field(default=10, name="cpuRecoverLimitPercent")
 
 
+class NetworkQos(_Section, frozen=True):
+    """Percentages of the node's bandwidth; the interval is in nanoseconds."""
+
+    enable: bool = False
+    watermark: int = msgspec.field(default=80, name="onlineBandwidthWatermarkPercent")
+    low: int = msgspec.field(default=10, name="offlineLowBandwidthPercent")
+    high: int = msgspec.field(default=40, name="offlineHighBandwidthPercent")
+    interval: int = msgspec.field(default=10_000_000, name="qosCheckInterval")
+
+
 class Configuration(_Section, frozen=True):
     node_label_config: NodeLabels = NodeLabels()
     cpu_qos_config: Switch = Switch()
     cpu_burst_config: Switch = Switch()
     memory_qos_config: Switch = Switch()
     memory_qos_v2_config: Switch = Switch()
+    network_qos_config: NetworkQos = NetworkQos()
     over_subscription_config: OverSubscription = OverSubscription()
     evicting_config: Evicting = Evicting()
     cpu_throttling_config: Throttling = Throttling()
@@ -152,7 +163,18 @@ def _without_nulls(document: JsonObject) -> JsonObject:
 
 
 def _problems(found: Configuration) -> Iterator[str]:
-    evicting, throttling = found.evicting_config, found.cpu_throttling_config
+    evicting, throttling, network = found.evicting_config, found.cpu_throttling_config, found.network_qos_config
+    if network.interval <= 0:
+        yield f"qosCheckInterval must be a positive number, not {network.interval}"
+    for name, value in (
+        ("onlineBandwidthWatermarkPercent", network.watermark),
+        ("offlineHighBandwidthPercent", network.high),
+        ("offlineLowBandwidthPercent", network.low),
+    ):
+        if not 1 <= value <= 1000:
+            yield f"{name} must be a positive number between 1 and 1000, not {value}"
+    if network.high < network.low:
+        yield "offlineHighBandwidthPercent cannot be less than offlineLowBandwidthPercent"
     for name, value in msgspec.to_builtins(evicting).items():
         if value <= 0:
             yield f"{name} must be a positive number, not {value}"

@@ -13,17 +13,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from volcano import __version__
 from volcano.agent.agent import Agent, View
 from volcano.agent.configuration import KEY, NAME, default_text
-from volcano.agent.options import Flags, hierarchy, parse
+from volcano.agent.keeper import Keeper
+from volcano.agent.options import Flags, hierarchy, mount_of, parse
+from volcano.agent.shaper import Shaper
 from volcano.agent.usage import Meter
 from volcano.api import resources
+from volcano.api.core.cluster import ConfigMap
+from volcano.api.core.nodes import Node
+from volcano.api.core.pods import Pod
 from volcano.http.health import HealthApp, serve_health
 from volcano.http.lifetime import LOG_FORMAT, stop_on_signals, until_stopped
-from volcano.http.metrics import Registry
+from volcano.http.metrics import Family, Gauge, Registry
 from volcano.http.process import process_metrics
 from volcano.kube.client import Client
 from volcano.kube.config import ConfigError, load
@@ -35,6 +40,7 @@ from volcano.kube.transport import HttpTransport
 log = logging.getLogger(__name__)
 
 ROUND_SECONDS: Final = 10.0
+_STALLED_SECONDS: Final = 60.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,6 +68,13 @@ async def _run_until_signal(flags: Flags) -> None:
         await client.close()
 
 
+def offers(registry: Registry) -> Family[Gauge]:
+    """What the agent reports."""
+    return registry.gauges(
+        "oversubscription_resource_quantity", "Spare resources offered: milli-CPU, and bytes.", "node", "resource"
+    )
+
+
 async def run(
     client: Client,
     flags: Flags,
@@ -71,53 +84,84 @@ async def run(
     now: Callable[[], float] = time.monotonic,
     every: float = ROUND_SECONDS,
     serving: Callable[[int], None] = lambda _port: None,
+    shaper: Shaper | None = None,
 ) -> None:
     """The daemon on a client of its own or of its host, until `stop`. `serving` is told the port of the probes."""
-    registry = Registry("volcano_agent_")
-    offered = registry.gauges(
-        "oversubscription_resource_quantity", "Spare resources offered: milli-CPU, and bytes.", "node", "resource"
-    )
-    cgroups = hierarchy(flags, environment)
-    meter = Meter(
-        cgroups,
-        now,
-        stat=Path(environment.get("PROC_STAT_PATH", "/proc/stat")),
-        meminfo=Path(environment.get("MEM_INFO_PATH_ENV", "/proc/meminfo")),
-        system=flags.include_system_usage,
-    )
-    events = EventRecorder(client, "volcano-agent", host=flags.kube_node_name)
-    agent = Agent(client, events, cgroups, meter, flags, offered)
-    node = Informer(client, resources.NODES, field_selector=f"metadata.name={flags.kube_node_name}")
-    pods = Informer(client, resources.PODS, field_selector=f"spec.nodeName={flags.kube_node_name}")
-    configuration = Informer(
-        client,
-        resources.CONFIGMAPS,
-        namespace=flags.kube_pod_namespace,
-        field_selector=f"metadata.name={NAME}",
-    )
-
-    async def rounds() -> None:
-        for informer in (node, pods, configuration):
-            await informer.synced()
-        while True:
-            this = node.get(flags.kube_node_name)
-            if this is None:
-                log.warning("there is no node %s", flags.kube_node_name)
-            else:
-                settings = configuration.get(NAME, flags.kube_pod_namespace)
-                text = settings.data.get(KEY, "") if settings is not None else ""
-                await agent.round(View(this, tuple(pods.store.values()), text))
-            await asyncio.sleep(every)
-
     await ensure_configuration(client, flags.kube_pod_namespace)
     async with AsyncExitStack() as cleanup:
-        address = f"{flags.healthz_address}:{flags.healthz_port}"
-        server = await serve_health(HealthApp(registry, process_metrics()), address)
-        cleanup.push_async_callback(server.close, 1.0)
+        node_cgroups = str(mount_of(environment) / flags.kube_cgroup_root.strip("/"))
+        keeper = await asyncio.to_thread(Keeper, node_cgroups)
+        cleanup.callback(keeper.close)
+        cgroups = hierarchy(flags, environment, keeper.note_file)
+        meter = Meter(
+            cgroups,
+            now,
+            stat=Path(environment.get("PROC_STAT_PATH", "/proc/stat")),
+            meminfo=Path(environment.get("MEM_INFO_PATH_ENV", "/proc/meminfo")),
+            system=flags.include_system_usage,
+        )
+        registry = Registry("volcano_agent_")
+        events = EventRecorder(client, "volcano-agent", host=flags.kube_node_name)
+        agent = Agent(client, events, cgroups, meter, flags, offers(registry), keeper, shaper or Shaper())
         cleanup.callback(agent.stop)
+        watches = _watches(client, flags)
+        pace = Pace(max(_STALLED_SECONDS, 6 * every))
+        health = HealthApp(registry, process_metrics(), alive={"rounds": pace.problem})
+        server = await serve_health(health, f"{flags.healthz_address}:{flags.healthz_port}")
+        cleanup.push_async_callback(server.close, 1.0)
         serving(server.port)
-        work = (rounds(), events.run(), node.run(), pods.run(), configuration.run())
+        work = (_rounds(agent, watches, flags, pace, every), events.run(), *(one.run() for one in watches))
         await until_stopped(stop, *(asyncio.create_task(one) for one in work))
+
+
+class Pace:
+    """Whether rounds go on."""
+
+    def __init__(self, patience_seconds: float) -> None:
+        self._patience_seconds = patience_seconds
+        self._last = time.monotonic()
+
+    def beat(self) -> None:
+        self._last = time.monotonic()
+
+    def problem(self) -> str | None:
+        waited = time.monotonic() - self._last
+        return f"no round for {waited:.0f} s" if waited > self._patience_seconds else None
+
+
+class _Watches(NamedTuple):
+    node: Informer[Node]
+    pods: Informer[Pod]
+    configuration: Informer[ConfigMap]
+
+
+def _watches(client: Client, flags: Flags) -> _Watches:
+    return _Watches(
+        Informer(client, resources.NODES, field_selector=f"metadata.name={flags.kube_node_name}"),
+        Informer(client, resources.PODS, field_selector=f"spec.nodeName={flags.kube_node_name}"),
+        Informer(
+            client,
+            resources.CONFIGMAPS,
+            namespace=flags.kube_pod_namespace,
+            field_selector=f"metadata.name={NAME}",
+        ),
+    )
+
+
+async def _rounds(agent: Agent, watches: _Watches, flags: Flags, pace: Pace, every: float) -> None:
+    for informer in watches:
+        await informer.synced()
+    agent.start()
+    while True:
+        pace.beat()
+        node = watches.node.get(flags.kube_node_name)
+        if node is None:
+            log.warning("there is no node %s", flags.kube_node_name)
+        else:
+            settings = watches.configuration.get(NAME, flags.kube_pod_namespace)
+            text = settings.data.get(KEY, "") if settings is not None else ""
+            await agent.round(View(node, tuple(watches.pods.store.values()), text))
+        await asyncio.sleep(every)
 
 
 async def ensure_configuration(client: Client, namespace: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ FEATURES: Final = (
     "CPUThrottle",
     "MemoryQoS",
     "MemoryQoSV2",
+    "NetworkQoS",
     "OverSubscription",
     "Eviction",
     "Resources",
@@ -89,12 +90,18 @@ def supports(wanted: Sequence[str], feature: str) -> bool:
     return False
 
 
-def hierarchy(found: Flags, environment: Mapping[str, str]) -> Hierarchy:
+def hierarchy(
+    found: Flags, environment: Mapping[str, str], noted: Callable[[Path, str | None], None] = lambda _path, _text: None
+) -> Hierarchy:
     """The cgroups of this node. The driver is told by CGROUP_DRIVER, or by the folder that the kubelet made."""
-    mount = Path(environment.get("SYS_FS_PATH", "/sys/fs")) / "cgroup"
+    mount = mount_of(environment)
     version = version_of(mount)
     told = environment.get("CGROUP_DRIVER", "")
     if told and told not in DRIVERS:
         raise FlagError(f"CGROUP_DRIVER={told} is not known: write {' or '.join(DRIVERS)}")
     driver = next((one for one in DRIVERS if one == told), None) or driver_of(mount, version, found.kube_cgroup_root)
-    return Hierarchy(mount, version, driver, found.kube_cgroup_root)
+    return Hierarchy(mount, version, driver, found.kube_cgroup_root, noted)
+
+
+def mount_of(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("SYS_FS_PATH", "/sys/fs")) / "cgroup"

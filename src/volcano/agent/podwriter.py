@@ -12,7 +12,6 @@ from volcano.api.core.pods import Pod
 
 _MOST_IMPORTANT_BATCH: Final = 1
 """levels above are not limited by batch resources"""
-_BURST_FILES: Final = {"v1": ("cpu.cfs_quota_us", "cpu.cfs_burst_us"), "v2": ("cpu.max", "cpu.max.burst")}
 
 
 def write(pod: Pod, hierarchy: Hierarchy, names: BatchNames, features: Collection[str]) -> None:
@@ -24,8 +23,12 @@ def write(pod: Pod, hierarchy: Hierarchy, names: BatchNames, features: Collectio
         if one.container_id
     }
     level = qos.level(pod.metadata.annotations)
+    idle = False
     if "CPUQoS" in features:
-        hierarchy.write_tree(cgroup, values.cpu_qos(level))
+        if hierarchy.read(cgroup, "cpu.qos_level") is None:
+            idle = _yield_cpu(cgroup, hierarchy, level)
+        else:
+            hierarchy.write_tree(cgroup, values.cpu_qos(level))
     if "MemoryQoS" in features and hierarchy.version == "v1":
         hierarchy.write_tree(cgroup, values.memory_qos(level))
     if "Resources" in features and level <= _MOST_IMPORTANT_BATCH:
@@ -33,11 +36,26 @@ def write(pod: Pod, hierarchy: Hierarchy, names: BatchNames, features: Collectio
         for name, files in found.containers.items():
             if name in containers:
                 hierarchy.write(containers[name], files)
+        if idle:
+            found.pod.pop(values.share_file(hierarchy.version), None)
         hierarchy.write(cgroup, found.pod)
     if "CPUBurst" in features and values.wants_burst(pod.metadata.annotations):
         _burst(pod, cgroup, containers, hierarchy)
     if "MemoryQoSV2" in features and hierarchy.version == "v2":
         _protect_memory(pod, containers, hierarchy, names, batch=level <= _MOST_IMPORTANT_BATCH)
+
+
+def _yield_cpu(cgroup: str, hierarchy: Hierarchy, level: int) -> bool:
+    """Whether the pod is idle then. The kernel takes no share from an idle cgroup, and forgets the one it had."""
+    if hierarchy.read(cgroup, "cpu.idle") is None:
+        return False
+    if level < 0:
+        hierarchy.remember(cgroup, values.share_file(hierarchy.version))
+        hierarchy.write(cgroup, values.cpu_idle(level))
+        return True
+    for problem in hierarchy.restore(cgroup) if hierarchy.read(cgroup, "cpu.idle") == "1" else []:
+        raise problem
+    return False
 
 
 def _burst(pod: Pod, cgroup: str, containers: dict[str, str], hierarchy: Hierarchy) -> None:

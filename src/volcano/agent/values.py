@@ -74,6 +74,11 @@ def cpu_qos(level: int) -> Files:
     return {"cpu.qos_level": str(level)}
 
 
+def cpu_idle(level: int) -> Files:
+    """What kernels offer that have no `cpu.qos_level`: batch pods run when nothing else wants to."""
+    return {"cpu.idle": "1" if level < 0 else "0"}
+
+
 def memory_qos(level: int) -> Files:
     return {"memory.qos_level": "-1" if level < 0 else "0"}
 
@@ -137,8 +142,12 @@ def weight(milli: int) -> int:
     return 1 + (shares(milli) - _LEAST_SHARES) * (_MOST_WEIGHT - 1) // (_MOST_SHARES - _LEAST_SHARES)
 
 
+def share_file(version: Version) -> str:
+    return "cpu.shares" if version == "v1" else "cpu.weight"
+
+
 def _share(milli: int, version: Version) -> Files:
-    return {"cpu.shares": str(shares(milli))} if version == "v1" else {"cpu.weight": str(weight(milli))}
+    return {share_file(version): str(shares(milli) if version == "v1" else weight(milli))}
 
 
 def _quota(milli: int, version: Version) -> Files:

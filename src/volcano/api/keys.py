@@ -77,6 +77,7 @@ QUOTA_BURST: Final = "volcano.sh/enable-quota-burst"
 QUOTA_BURST_TIME: Final = "volcano.sh/quota-burst-time"
 OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"
+NETWORK_BANDWIDTH_RATE: Final = "volcano.sh/network-bandwidth-rate"
 NODE_WARMUP: Final = "node.volcano.sh/warmup"
 
 # Devices

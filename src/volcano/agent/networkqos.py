@@ -1,0 +1,89 @@
+"""Keeps the traffic of a node's pods shaped as the configuration wants it, round by round.
+
+`bandwidth` decides, `shaper` carries out.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from volcano.agent import bandwidth
+from volcano.agent.configuration import Configuration
+from volcano.agent.keeper import Keeper
+from volcano.agent.shaper import Shaper, ShapingError
+from volcano.api import keys
+from volcano.api.core.nodes import Node
+from volcano.api.core.pods import Pod
+
+log = logging.getLogger(__name__)
+
+FEATURE: Final = "NetworkQoS"
+_RESET: Final = [sys.executable, "-m", "volcano.agent.networkcommand", "reset"]
+_BY_OTHERS: Final = "network QoS leaves this pod alone: it has bandwidth annotations, which the CNI's plug-in follows"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What is to be told, of one pod or of the whole node."""
+
+    message: str
+    pod: Pod | None = None
+
+
+class NetworkQos:
+    def __init__(self, shaper: Shaper, keeper: Keeper) -> None:
+        self._shaper, self._keeper = shaper, keeper
+        self._on = False
+        self._lock = threading.Lock()
+        """commands of an interrupted round may still run when the agent stops"""
+        self._told: set[str] = set()
+
+    def follow(self, node: Node, pods: Sequence[Pod], configuration: Configuration) -> list[Trouble]:
+        """Blocks while commands run. What fails is tried again in the next round, and told once."""
+        with self._lock:
+            try:
+                found = [(message, Trouble(message)) for message in self._follow(node, pods, configuration)]
+            except (ShapingError, ValueError) as problem:
+                message = f"network QoS: {problem}"
+                found = [(message, Trouble(message))]
+            if self._on:
+                others = [pod for pod in pods if bandwidth.shaped_by_others(pod)]
+                found += [(pod.metadata.uid, Trouble(_BY_OTHERS, pod)) for pod in others]
+            fresh = [trouble for name, trouble in found if name not in self._told]
+            self._told = {name for name, _ in found}
+        return fresh
+
+    def stop(self) -> None:
+        """Shape nothing any more."""
+        with self._lock:
+            try:
+                self._stop()
+            except ShapingError as problem:
+                log.error("network QoS: %s", problem)
+
+    def _follow(self, node: Node, pods: Sequence[Pod], configuration: Configuration) -> list[str]:
+        rules = configuration.network_qos_config
+        if not rules.enable or not configuration.colocated:
+            self._stop()
+            return []
+        rate = node.metadata.annotations.get(keys.NETWORK_BANDWIDTH_RATE, "")
+        limits = bandwidth.limits_of(rate, rules)
+        if not self._on:
+            self._keeper.remember(FEATURE, {"command": _RESET})
+            self._shaper.reset()
+            self._on = True
+        if self._shaper.limits() != limits:
+            self._shaper.shape(limits)
+        foreign = sorted(self._shaper.classify(bandwidth.senders(pods)))
+        return [f"network QoS leaves device {device} alone: others filter what arrives there" for device in foreign]
+
+    def _stop(self) -> None:
+        if self._on:
+            self._shaper.reset()
+            self._keeper.forget(FEATURE)
+            self._on = False

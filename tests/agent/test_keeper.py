@@ -1,0 +1,108 @@
+"""What happens on a node when the agent dies, however it dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from volcano.agent.keeper import Keeper, NodeTaken, keep
+
+AGENT = """
+import sys, time
+from pathlib import Path
+from volcano.agent.keeper import Keeper
+keeper = Keeper(sys.argv[1])
+quota, mark = Path(sys.argv[1]) / "cpu.max", Path(sys.argv[1]) / "mark"
+keeper.note_file(quota, "max 100000")
+quota.write_text("1000 100000")
+keeper.remember("network", {"command": [sys.executable, "-c", f"open({str(mark)!r}, 'w')"]})
+print(keeper.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@contextmanager
+def agent(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """An agent that has throttled something, and the process of its keeper."""
+    (folder / "cpu.max").write_text("max 100000")
+    process = subprocess.Popen([sys.executable, "-c", AGENT, str(folder)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process, int(process.stdout.readline())
+        process.stdout.close()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def soon(path: Path, text: str) -> bool:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        if path.exists() and path.read_text() == text:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_killed_agent_leaves_nothing_throttled(tmp_path: Path) -> None:
+    with agent(tmp_path) as (process, keeper):
+        assert (tmp_path / "cpu.max").read_text() == "1000 100000"
+        os.kill(keeper, signal.SIGTERM)  # as a service manager does to all processes of a service
+        process.kill()
+        assert soon(tmp_path / "cpu.max", "max 100000")
+        assert soon(tmp_path / "mark", "")
+
+
+def test_the_next_agent_waits_until_all_is_undone(tmp_path: Path) -> None:
+    with agent(tmp_path) as (process, _):
+        with pytest.raises(NodeTaken, match=rf"another agent has the cgroups {tmp_path}: stop it first"):
+            Keeper(str(tmp_path), wait_seconds=0.1)
+        process.kill()
+        Keeper(str(tmp_path)).close()
+        assert (tmp_path / "mark").exists()
+
+
+def test_a_keeper_that_was_killed_is_replaced_and_knows_everything(tmp_path: Path) -> None:
+    quota, weight = tmp_path / "cpu.max", tmp_path / "cpu.weight"
+    for path in (quota, weight):
+        path.write_text("throttled")
+    keeper = Keeper(str(tmp_path))
+    keeper.note_file(quota, "max")
+    first = keeper.pid
+    os.kill(first, signal.SIGKILL)
+    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+    keeper.note_file(weight, "1")
+    assert keeper.pid != first
+    keeper.close()
+    assert (quota.read_text(), weight.read_text()) == ("max", "1")
+
+
+def test_what_was_undone_already_stays_as_it_is(tmp_path: Path) -> None:
+    quota = tmp_path / "cpu.max"
+    quota.write_text("set by hand")
+    keeper = Keeper(str(tmp_path))
+    keeper.note_file(quota, "max")
+    keeper.note_file(tmp_path / "gone", "max")
+    keeper.note_file(quota, None)
+    keeper.close()
+    assert quota.read_text() == "set by hand"
+    assert not (tmp_path / "gone").exists()
+
+
+def test_the_newest_change_is_undone_first_and_half_a_line_never() -> None:
+    lines = [
+        b'["a", {"file": "a", "text": "1"}]\n',
+        b'["b", {"file": "b", "text": "2"}]\n',
+        b'["a", null]\n',
+        b'["c", {"file": "c", "text": "3"}]\n',
+        b'["d", {"file"',
+    ]
+    assert [undo["file"] for undo in keep(lines)] == ["c", "b"]
