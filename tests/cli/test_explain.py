@@ -26,6 +26,11 @@ apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup
 metadata: {name: train, namespace: default}
 spec: {minMember: 2, queue: default, minResources: {cpu: "4"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default, annotations: {scheduling.k8s.io/group-name: train}}
+spec: {schedulerName: volcano, containers: [{name: c, image: img, resources: {requests: {cpu: "1"}}}]}
 """
 
 
@@ -59,10 +64,16 @@ def test_a_queue_says_who_waits(world: str, capsys: pytest.CaptureFixture[str]) 
     assert list(found["waiting"]) == ["default/train"]
 
 
-def test_text_is_for_people(world: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", "podgroup", "train", "-f", world]) == 0
+@pytest.mark.parametrize(
+    ("kind", "name"), [("job", "train"), ("podgroup", "train"), ("pod", "p"), ("queue", "default")]
+)
+def test_text_is_for_people(kind: str, name: str, world: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", kind, name, "-f", world]) == 0
 
-    assert "4 cpu needed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "4 cpu needed" in said
+    assert said.count("what would change it: ") == 1
+    assert "or raise overcommit-factor" in said
 
 
 @pytest.mark.parametrize(

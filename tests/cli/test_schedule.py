@@ -156,6 +156,7 @@ def test_the_table_shows_decisions_and_reasons(desk: Desk):
     said = desk.capsys.readouterr().out
     assert "bind       default/a   n1" in said
     assert "gang: NotEnoughResources (need 2, have 1)" in said
+    assert "what would change it: ask for less cpu per pod, wait for room, or add nodes" in said
 
 
 @pytest.mark.parametrize(

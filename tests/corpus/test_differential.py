@@ -5,12 +5,16 @@ Where the reference broke an invariant of its own, ours holds.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from tests.corpus import differential_deviations as deviations, differential_invariants as invariants
 from tests.corpus.differential_shares import FAMILIES, Share, compared, decided, share, total, worlds
+from volcano.scheduler.cluster.jobs import COMPLETED, RUNNING
+from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.remedies import remedy
 
 RIGHT_SHARE = 0.97
 NO_CORPUS = "VOLCANO_SHARED does not name a folder with this part of the corpus"
@@ -50,6 +54,25 @@ def test_what_the_reference_broke_holds(family: str, name: str) -> None:
     assert broken, "the world names no invariant that is known here"
     for invariant in broken:
         assert list(invariants.CHECKS[invariant](decided(family, name)[0])) == [], invariant
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_job_that_waits_has_a_record(family: str) -> None:
+    for name in worlds(family):
+        outcome = decided(family, name)[0]
+        placed = Counter(
+            task.job.key for task in outcome.before.tasks.values() if _is_bound(task, outcome) and task.job
+        )
+        for key, group in outcome.decisions.podgroups.items():
+            waits = group.phase not in (RUNNING, COMPLETED) and not placed[key]
+            reason = outcome.decisions.reasons.get(key)
+            assert not waits or reason is not None, f"{family}/{name}: {key}"
+            if reason is not None:
+                assert all((reason.stage, reason.code, str(reason), remedy(reason)))
+
+
+def _is_bound(task: Task, outcome: invariants.Outcome) -> bool:
+    return task.key in outcome.decisions.binds
 
 
 def _shares() -> list[Share]:

@@ -67,11 +67,11 @@ def _text(found: Document) -> str:
     lines: list[str] = []
     for name, value in found.items():
         if name == "reason":
-            lines += ["reason: nothing is in the way"] if value is None else ["reason:", *_reason(value, "  ")]
+            lines += ["reason: nothing is in the way"] if value is None else ["reason:", *_record(value, "  ")]
         elif name == "waiting":
             lines.append("waiting:" if value else "waiting: nobody")
             for key, reason in value.items():
-                lines += [f"  {key}:", *_reason(reason, "    ")]
+                lines += [f"  {key}:", *_record(reason, "    ")]
         elif name == "pods":
             lines += ["pods:", *(f"  {pod}: {_state(state)}" for pod, state in value.items())]
         elif isinstance(value, dict):
@@ -83,6 +83,10 @@ def _text(found: Document) -> str:
 
 def _state(state: Document) -> str:
     return f"{state['status']} on {state['node']}" if state["node"] else str(state["status"])
+
+
+def _record(reason: Document, indent: str) -> list[str]:
+    return [*_reason(reason, indent), f"{indent}what would change it: {reason['remedy']}"]
 
 
 def _reason(reason: Document, indent: str) -> list[str]:

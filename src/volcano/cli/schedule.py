@@ -166,12 +166,16 @@ def table(number: int, cycle: JsonObject) -> str:
     for key, group in sorted(cycle["podgroups"].items()):
         rows.append(("podgroup", key, group["phase"]))
         if reason := reasons.get(key):
-            rows.append(("", "", _told(reason)))
-    rows += [("podgroup", key, _told(reason)) for key, reason in reasons.items() if key not in cycle["podgroups"]]
+            rows += [("", "", line) for line in _told(reason)]
+    for key, reason in reasons.items():
+        if key not in cycle["podgroups"]:
+            first, *others = _told(reason)
+            rows += [("podgroup", key, first), *(("", "", line) for line in others)]
     heading = f"Cycle {number}"
     return f"{heading}\n{columns(('DECISION', 'OBJECT', 'RESULT'), rows)}" if rows else f"{heading}\nnothing to decide"
 
 
-def _told(reason: dict[str, Any]) -> str:
+def _told(reason: dict[str, Any]) -> list[str]:
     numbers = f" (need {reason['need']}, have {reason['have']})" if "need" in reason and "have" in reason else ""
-    return f"{reason['stage']}: {reason['code']}{numbers}: {reason['message']}"
+    why = f"{reason['stage']}: {reason['code']}{numbers}: {reason['message']}"
+    return [why, f"what would change it: {reason['remedy']}"]

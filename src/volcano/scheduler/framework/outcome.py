@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from volcano.api.scheduling import UNSCHEDULABLE
@@ -23,6 +22,7 @@ from volcano.scheduler.framework.decisions import (
 from volcano.scheduler.framework.messages import job_text, pod_verdict
 from volcano.scheduler.framework.patience import WAITING, is_due
 from volcano.scheduler.framework.reasons import Reason, Stage
+from volcano.scheduler.framework.waiting import is_stuck, waiting_reason
 
 if TYPE_CHECKING:
     from volcano.scheduler.framework.session import Session
@@ -102,13 +102,11 @@ def _report_job(session: Session, job: Job) -> None:
         _report_tasks(session, job)
     if due:
         _report_pods(session, job)
-    if not job.tasks:
-        return
-    if phase in (PENDING, INQUEUE, UNKNOWN) and not job.is_ready:
-        if due:
+    if phase in (PENDING, INQUEUE, UNKNOWN) and is_stuck(job):
+        if due and job.tasks and not job.is_ready:
             text = f"{job.tally.pending}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
             decisions.events.append(ClusterEvent("PodGroup", job.key, "Warning", UNSCHEDULABLE, text))
-        session.reasons.setdefault(job.key, _reason(session, job))
+        session.reasons.setdefault(job.key, waiting_reason(session, job))
     elif job.is_ready:
         session.reasons.pop(job.key, None)
 
@@ -136,34 +134,6 @@ def _not_admitted(session: Session, job: Job) -> list[Condition]:
     if reason is None or not job.is_pending or job.tasks:
         return []
     return [Condition(UNSCHEDULABLE, reason.code, str(reason))]
-
-
-def _reason(session: Session, job: Job) -> Reason:
-    """The record for a job about which nobody has said anything more precise."""
-    if job.is_pending:
-        return Reason(Stage.ENQUEUE, "NotEnqueued", message="the job has not been admitted to its queue yet")
-    reached = (
-        job.ready_count + job.tally.waiting + sum(1 for task in job.pending.values() if _nearly_placed(task.trial))
-    )
-    failing = [task for task in job.pending.values() if task.uid in session.fit_errors]
-    origin = min(failing, key=lambda task: task.order, default=None)
-    error = session.fit_errors[origin.uid] if origin is not None else None
-    limited = session.topology.limit(job) is not None
-    cause = error.as_reason(origin.key) if error is not None and origin is not None else None
-    obstacle = session.obstacles.get(job.key)
-    return Reason(
-        Stage.TOPOLOGY if limited else Stage.GANG,
-        "NoDomainFits" if limited else "NotEnoughResources",
-        need=job.min_available,
-        have=reached,
-        message=job_text(session, job),
-        nodes=error.nodes if error is not None else (),
-        cause=replace(cause, cause=obstacle) if cause is not None else obstacle,
-    )
-
-
-def _nearly_placed(trial: tuple[Status, str] | None) -> bool:
-    return trial is not None and trial[0] in (Status.ALLOCATED, Status.PIPELINED)
 
 
 def _held_by_queues(session: Session) -> dict[str, Vector]:

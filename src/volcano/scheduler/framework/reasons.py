@@ -120,6 +120,11 @@ class FitError:
         return Reason(Stage.PREDICATE, "NoNodeFits", blocker=blocker, message=str(self), nodes=self.nodes)
 
     @property
+    def says_nothing(self) -> bool:
+        """Whether it only refers to another task's error."""
+        return bool(self.text) and self.reason is None
+
+    @property
     def nodes(self) -> tuple[tuple[str, int], ...]:
         return tuple((refusal.text, count) for refusal, count in self.refusals)
 

@@ -1,0 +1,108 @@
+"""Every job that waits has one record: stage, code, numbers, who is in the way, and what would change it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from volcano.api.batch import NetworkTopologySpec
+from volcano.api.core import PodSchedulingGate
+from volcano.api.topology import HyperNode
+from volcano.scheduler.framework.reasons import Reason, Stage
+from volcano.scheduler.framework.remedies import remedy
+from volcano.testing.builders import Gang, at, gang, node, pod, queue
+from volcano.testing.world import World
+
+GANG = "actions: ACTIONS\ntiers:\n- plugins: [{name: priority}, {name: gang}, {name: PLUGIN}]\n"
+
+
+def conf(actions: str = "allocate", plugin: str = "predicates") -> str:
+    return GANG.replace("ACTIONS", f'"{actions}"').replace("PLUGIN", plugin)
+
+
+def waits(world: World, job: str = "train") -> Reason:
+    reason = world.cycle().reason(job)
+    assert reason is not None
+    assert remedy(reason)
+    return reason
+
+
+def test_a_job_whose_room_is_promised_waits_for_those_that_leave() -> None:
+    leaving = pod("leaving", group="old", node="n1", cpu=2)
+    leaving.metadata.deletion_timestamp = at(1)
+    old = Gang(gang("old", pods=0).pod_group, (leaving,))
+    world = World(nodes=[node("n1", cpu=2)], jobs=[old, gang("train", pods=2, cpu=1)], conf=conf())
+
+    reason = waits(world)
+
+    assert reason == Reason(Stage.GANG, "WaitingForRoom", need=2, have=0, blocker="n1")
+    assert str(reason).startswith("2 of its pods have room promised on n1")
+    assert "gone from n1" in remedy(reason)
+
+
+def test_a_job_without_pods_lacks_them() -> None:
+    reason = waits(World(nodes=[node("n1")], jobs=[gang("train", pods=0, min_available=3)], conf=conf()))
+
+    assert reason == Reason(Stage.GANG, "NotEnoughTasks", need=3, have=0)
+
+
+def test_gates_are_named() -> None:
+    job = gang("train", pods=2, cpu=1)
+    for member in job.pods:
+        member.spec.scheduling_gates = [PodSchedulingGate(name="example.com/licence")]
+    reason = waits(World(nodes=[node("n1")], jobs=[job], conf=conf()))
+
+    assert reason == Reason(Stage.GANG, "SchedulingGated", need=2, have=0, blocker="default/train-worker-0")
+    assert "example.com/licence" in str(reason)
+
+
+@pytest.mark.parametrize("minimum", [0, 2])
+def test_pods_that_ask_for_nothing_wait_for_backfill(minimum: int) -> None:
+    job = gang("train", pods=2, min_available=minimum)
+    reason = waits(World(nodes=[node("n1")], jobs=[job], conf=conf("allocate")))
+
+    assert reason == Reason(Stage.GANG, "NotTried", need=minimum, have=0)
+    assert "backfill" in remedy(reason)
+
+
+def test_pods_that_ask_for_nothing_and_are_placed_wait_for_nothing() -> None:
+    world = World(nodes=[node("n1")], jobs=[gang("train", pods=2)], conf=conf("allocate, backfill"))
+
+    assert world.cycle().reason("train") is None
+
+
+def test_the_first_pod_that_was_looked_at_speaks_for_all() -> None:
+    """Not one that was passed over because another of its role had failed."""
+    leaving = pod("leaving", group="old", node="n1", cpu=1)
+    leaving.metadata.deletion_timestamp = at(1)
+    old = Gang(gang("old", pods=0).pod_group, (leaving,))
+    train = gang("train", pods=3, min_available=2, cpu=1, role="worker")
+    reason = waits(World(nodes=[node("n1", cpu=1)], jobs=[old, train], conf=conf()))
+
+    assert reason.cause is not None
+    assert reason.cause.nodes == (("Insufficient cpu", 1),)
+    assert remedy(reason).startswith("ask for less cpu")
+
+
+def test_a_queue_that_uses_what_it_deserves_is_in_the_way() -> None:
+    running = gang("running", cpu=4, memory="4Gi", nodes=["n1"], phase="Running")
+    jobs = [running, gang("train", cpu=1, memory="1Gi"), gang("other", cpu=4, memory="4Gi", queue="other")]
+    queues = [queue("default"), queue("other")]
+    nodes = [node("n1", cpu=4, memory="4Gi", pods=2)]
+    reason = waits(World(nodes=nodes, queues=queues, jobs=jobs, conf=conf("allocate", "proportion")))
+
+    assert reason == Reason(Stage.QUEUE, "QueueOverused", blocker="default")
+
+
+def test_no_domain_is_large_enough() -> None:
+    document = {
+        "metadata": {"name": "rack"},
+        "spec": {"tier": 1, "members": [{"type": "Node", "selector": {"exactMatch": {"name": "n1"}}}]},
+    }
+    job = gang("train", pods=2, cpu=8, min_resources={"cpu": 16})
+    job.pod_group.spec.network_topology = NetworkTopologySpec(mode="hard", highest_tier_allowed=1)
+    world = World(nodes=[node("n1"), node("n2")], jobs=[job], conf=conf("allocate", "network-topology-aware"))
+    world.add("hypernodes", msgspec.convert(document, HyperNode))
+    reason = waits(world)
+
+    assert reason == Reason(Stage.TOPOLOGY, "NoDomainFits", need=2, have=0)
