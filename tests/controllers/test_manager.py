@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -18,18 +19,22 @@ from volcano.kube.transport import InProcessTransport
 LOOPBACK = {"listen_address": "127.0.0.1:0", "healthz_address": "127.0.0.1:0"}
 
 
+GROUPS_OF_ALL = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
+GROUPS = GROUPS_OF_ALL.replace("podgroups", f"namespaces/{NAMESPACE}/podgroups")
+FLAGS = Flags(
+    leader_elect_lease_duration=1.5,
+    leader_elect_renew_deadline=1.0,
+    leader_elect_retry_period=0.1,
+    leader_elect_resource_namespace=NAMESPACE,
+    **LOOPBACK,
+)
+
+
 @asynccontextmanager
 async def daemon(world: Bench) -> AsyncIterator[asyncio.Task[None]]:
-    flags = Flags(
-        leader_elect_lease_duration=1.5,
-        leader_elect_renew_deadline=1.0,
-        leader_elect_retry_period=0.1,
-        leader_elect_resource_namespace=NAMESPACE,
-        **LOOPBACK,
-    )
     client = Client(InProcessTransport(world.wire.handle), user_agent=manager.PROGRAM)
     stop = asyncio.Event()
-    running = asyncio.create_task(manager.run(client, flags, stop))
+    running = asyncio.create_task(manager.run(client, FLAGS, stop))
     try:
         yield running
     finally:
@@ -51,6 +56,47 @@ def test_the_second_stands_by_and_takes_over() -> None:
             async with daemon(world):
                 job = await world.submit("two")
                 await eventually(lambda: world.exists(resources.PODGROUPS, f"two-{job.metadata.uid}"))
+
+    asyncio.run(main())
+
+
+def test_whoever_loses_the_lease_stands_by_and_leads_again_without_listing_anew() -> None:
+    """The API server is away for longer than the lease, and another copy works meanwhile."""
+    lists: Counter[str] = Counter()
+
+    async def main() -> None:
+        async with bench(running=False) as world:
+            away = False
+
+            async def handle(request: Request) -> Response:
+                if away:
+                    raise ConnectionResetError("away")
+                if request.method == "GET" and "watch" not in dict(request.query):
+                    lists[request.path] += 1
+                return await world.wire.handle(request)
+
+            stop = asyncio.Event()
+            client = Client(InProcessTransport(handle), user_agent=manager.PROGRAM)
+            running = asyncio.create_task(manager.run(client, FLAGS, stop))
+            first = await world.submit("first")
+            await eventually(lambda: world.exists(resources.PODGROUPS, f"first-{first.metadata.uid}"))
+            away, listed = True, lists.copy()
+            async with daemon(world):
+                second = await world.submit("second")
+                await eventually(lambda: world.exists(resources.PODGROUPS, f"second-{second.metadata.uid}"), seconds=10)
+                away = False
+                await asyncio.sleep(0.3)
+            third = await world.submit("third")
+            await eventually(lambda: world.exists(resources.PODGROUPS, f"third-{third.metadata.uid}"), seconds=10)
+            creates = [write for write in world.wire.writes if write == ("POST", GROUPS)]
+            assert len(creates) == 3
+            assert not running.done()
+            assert {path: lists[path] - listed[path] for path in (GROUPS_OF_ALL, "/api/v1/pods")} == {
+                GROUPS_OF_ALL: 0,
+                "/api/v1/pods": 0,
+            }
+            stop.set()
+            await running
 
     asyncio.run(main())
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 import pytest
 
+from volcano.api.resources import LEASES
 from volcano.http.message import Request, Response
 from volcano.kube.client import Client
+from volcano.kube.fence import NotLeading, fenced
 from volcano.kube.leader import LeaderElector, LeadershipLost
 from volcano.kube.transport import InProcessTransport
 
@@ -28,6 +32,8 @@ class LeaseApi:
             return self._status(500, "InternalError")
         if request.method == "GET":
             return self._status(404, "NotFound") if self.lease is None else self._lease(200)
+        if request.method == "DELETE":
+            return self._status(200, "")
         body = msgspec.json.decode(request.body)
         if request.method == "POST":
             if self.lease is not None:
@@ -58,6 +64,21 @@ def candidate(api: LeaseApi, identity: str, **options: Any) -> LeaderElector:
     settings = {"lease_seconds": 0.5, "renew_seconds": 0.3, "retry_seconds": 0.02, **options}
     client = Client(InProcessTransport(api.handle))
     return LeaderElector(client, name="volcano", namespace="volcano-system", identity=identity, **settings)
+
+
+class Clock:
+    """Stands still unless moved."""
+
+    seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
 
 
 async def forever() -> None:
@@ -105,26 +126,70 @@ def test_a_silent_leader_is_replaced_after_its_lease_whatever_its_clock_says() -
     asyncio.run(main())
 
 
-def test_a_leader_that_cannot_renew_stops_its_work() -> None:
+def test_a_leader_that_cannot_renew_stops_its_work_and_stands_by(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         api = LeaseApi()
         elector = candidate(api, "a")
-        stopped = asyncio.Event()
+        turns: list[str] = []
 
         async def work() -> None:
+            turns.append("leads")
             try:
                 await forever()
             finally:
-                stopped.set()
+                assert not elector.is_leader
+                turns.append("stops")
 
         running = asyncio.create_task(elector.run(work))
-        await asyncio.sleep(0.05)
+        await eventually(lambda: turns == ["leads"])
         assert elector.health() is None
         api.broken = True
-        with pytest.raises(LeadershipLost, match=r"could not renew the lease volcano-system/volcano within 0\.3 s"):
-            await running
-        assert stopped.is_set()
-        assert not elector.is_leader
+        await eventually(lambda: turns == ["leads", "stops"])
+        assert "could not renew the lease volcano-system/volcano within 0.3 s (held by a): standing by" in caplog.text
+        api.broken = False
+        await eventually(lambda: turns == ["leads", "stops", "leads"])
+        api.spec["holderIdentity"] = "b"
+        api.version += 1
+        await eventually(lambda: turns == ["leads", "stops", "leads", "stops"])
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_a_leader_that_was_paused_beyond_its_lease_writes_nothing_when_it_wakes_up() -> None:
+    async def main() -> None:
+        api, clock = LeaseApi(), Clock()
+        elector = candidate(api, "a", clock=clock)
+        client = fenced(Client(InProcessTransport(api.handle)), elector)
+        with pytest.raises(NotLeading, match="a does not lead: POST"):
+            await client.create(LEASES.untyped, {"metadata": {"name": "x"}}, "default")
+        await elector.acquire()
+        await client.delete(LEASES, "volcano", "volcano-system")
+        clock.seconds += 0.6
+        with pytest.raises(NotLeading):
+            await client.delete(LEASES, "volcano", "volcano-system")
+        assert (await client.get(LEASES, "volcano", "volcano-system")).spec.holder_identity == "a"
+
+    asyncio.run(main())
+
+
+def test_steps_of_the_wall_clock_change_nothing() -> None:
+    """Whoever leads goes on leading, and whoever waits goes on waiting, wherever the clocks of their machines are."""
+
+    async def main() -> None:
+        api = LeaseApi()
+        steps = [datetime.timedelta(0)]
+        first = candidate(api, "a", now=lambda: datetime.datetime.now(datetime.UTC) + sum(steps, steps[0]))
+        second = candidate(api, "b", now=lambda: datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=5))
+        leading, waiting = asyncio.create_task(first.run(forever)), asyncio.create_task(second.run(forever))
+        await asyncio.sleep(0.1)
+        for days in (-400, 4000, 0):
+            steps.append(datetime.timedelta(days=days))
+            await asyncio.sleep(0.7)
+            assert (first.is_leader, second.is_leader) == (True, False)
+        await stop(leading)
+        await stop(waiting)
 
     asyncio.run(main())
 

@@ -30,7 +30,6 @@ def main(argv: list[str] | None = None) -> int:
     from volcano.http.server import ListenError
     from volcano.kube import flags as command_line
     from volcano.kube.config import ConfigError
-    from volcano.kube.leader import LeadershipLost
 
     try:
         flags = command_line.parse(Flags, sys.argv[1:] if argv is None else argv, PROGRAM)
@@ -43,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
         logging.basicConfig(level=level, format=LOG_FORMAT)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(flags))
-    except (ConfigError, LeadershipLost, ListenError, ValueError) as problem:
+    except (ConfigError, ListenError, ValueError) as problem:
         sys.stderr.write(f"{PROGRAM}: {problem}\n")
         return 1
     return 0
@@ -66,27 +65,63 @@ async def _serve(flags: Flags) -> None:
 async def run(client: Client, flags: Flags, stop: asyncio.Event) -> None:
     """The daemon on a client of its own or of its host, until `stop`."""
     from volcano.http.lifetime import until_stopped
-    from volcano.http.metrics import Registry
     from volcano.kube.leader import elector_of
 
-    registry = Registry()
-    runtime = build(client, flags, registry)
     elector = elector_of(client, flags)
+    terms = Terms(client, flags, elector)
     async with AsyncExitStack() as cleanup:
-        await _listen(flags, registry, runtime, elector, cleanup)
-        work = runtime.run() if elector is None else elector.run(runtime.run)
-        await until_stopped(stop, asyncio.create_task(work))
+        await _listen(flags, terms, elector, cleanup)
+        work = [terms.current.run()] if elector is None else [terms.current.follow(), elector.run(terms.lead)]
+        await until_stopped(stop, *(asyncio.create_task(each) for each in work))
 
 
-def build(client: Client, flags: Flags, registry: Registry) -> Runtime:
-    """The runtime with the controllers that the flags ask for."""
+class Terms:
+    """The controllers of each time that this daemon leads: what those before them remember may be wrong by now."""
+
+    def __init__(self, client: Client, flags: Flags, elector: LeaderElector | None) -> None:
+        self._parts = (client, flags, elector)
+        self.current = self._built(None)
+        self._begun = False
+
+    async def lead(self) -> None:
+        """Reconcile until cancelled, on informers that have followed the server all the time."""
+        if self._begun:
+            self.current = self._built(self.current.context)
+        self._begun = True
+        await self.current.reconcile()
+
+    def problem(self) -> str | None:
+        return self.current.problem()
+
+    def render(self) -> bytes:
+        """What is measured in this term."""
+        return self.current.context.metrics.render()
+
+    def _built(self, earlier: Context | None) -> Runtime:
+        from volcano.http.metrics import Registry
+
+        client, flags, elector = self._parts
+        return build(client, flags, Registry(), elector, earlier)
+
+
+def build(
+    client: Client,
+    flags: Flags,
+    registry: Registry,
+    elector: LeaderElector | None = None,
+    earlier: Context | None = None,
+) -> Runtime:
+    """The runtime with the controllers that the flags ask for; on the informers of an earlier one, if there was any."""
     from volcano.api.meta import ObjectReference
     from volcano.api.resources import LEASES
     from volcano.controllers.runtime import COMPONENT, Context, Informers, Runtime
     from volcano.kube.events import EventRecorder
+    from volcano.kube.fence import fenced
     from volcano.kube.rivals import Rivals
 
-    context = Context(client, Informers(client), EventRecorder(client, COMPONENT), registry)
+    informers = Informers(client) if earlier is None else earlier.informers
+    recorder = EventRecorder(client, COMPONENT) if earlier is None else earlier.recorder
+    context = Context(fenced(client, elector), informers, recorder, registry)
     lease = ObjectReference(
         kind=LEASES.kind,
         api_version=LEASES.api_version,
@@ -158,21 +193,15 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
     )
 
 
-async def _listen(
-    flags: Flags, registry: Registry, runtime: Runtime, elector: LeaderElector | None, cleanup: AsyncExitStack
-) -> None:
+async def _listen(flags: Flags, terms: Terms, elector: LeaderElector | None, cleanup: AsyncExitStack) -> None:
     """Metrics and health, before anything else: standbys answer too."""
     from volcano.http.health import HealthApp, serve_health
     from volcano.http.process import process_metrics
 
     alive: dict[str, Check] = {"leader-election": elector.health} if elector is not None else {}
-
-    def ready() -> str | None:
-        standing_by = elector is not None and bool(elector.leader) and not elector.is_leader
-        return None if standing_by else runtime.problem()
-
-    remarks = {"version": runtime.server_version.remark, "rivals": runtime.rivalry}
-    app = HealthApp(registry, process_metrics(), alive=alive, ready={"controllers": ready}, remarks=remarks)
+    remarks = {"version": terms.current.server_version.remark, "rivals": terms.current.rivalry}
+    ready = {"controllers": terms.problem}
+    app = HealthApp(terms, process_metrics(), alive=alive, ready=ready, remarks=remarks)
     if flags.enable_metrics:
         server = await serve_health(app, flags.listen_address)
         cleanup.push_async_callback(server.close, 1.0)

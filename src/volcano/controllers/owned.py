@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from volcano.api.meta import controller_of
 from volcano.kube.codec import head_of
 from volcano.kube.informer import Callbacks, Informer
+
+if TYPE_CHECKING:
+    from volcano.api.resources import Resource
+    from volcano.controllers.runtime import Informers
 
 T = TypeVar("T")
 
@@ -21,9 +25,9 @@ class Owned(Generic[T]):
         self._keys: dict[str, dict[str, None]] = {}
         self._informer: Informer[T] | None = None
 
-    def follow(self, informer: Informer[T]) -> None:
-        self._informer = informer
-        informer.add_handler(Callbacks(self._added, lambda _old, new: self._added(new), self._deleted))
+    def follow(self, informers: Informers, resource: Resource[T]) -> None:
+        callbacks = Callbacks[T](self._added, lambda _old, new: self._added(new), self._deleted)
+        self._informer = informers.of(resource, callbacks)
 
     def of(self, owner_uid: str) -> list[T]:
         if self._informer is None:

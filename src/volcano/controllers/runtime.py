@@ -45,12 +45,13 @@ def _now() -> datetime.datetime:
 
 
 class Informers:
-    """One informer per kind of object, shared by all controllers."""
+    """One informer per kind of object, shared by all controllers, one generation of them after another."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._shared: dict[tuple[Any, ...], Informer[Any]] = {}
         self._followed: Followed = []
+        self._handlers: list[tuple[Informer[Any], EventHandler[Any]]] = []
 
     def followed_from_now(self) -> Followed:
         """A list to which every informer is added that is asked for until the next call."""
@@ -58,14 +59,14 @@ class Informers:
         return self._followed
 
     def of(self, resource: Resource[T], handler: EventHandler[T] | None = None) -> Informer[T]:
-        """The informer of `resource` (and its type), with one more handler."""
+        """The informer of `resource` (and its type); `handler` is told what it knows once handlers are attached."""
         key = (resource.group, resource.version, resource.plural, resource.type)
         informer: Informer[T] | None = self._shared.get(key)
         if informer is None:
             informer = self._shared[key] = Informer(self._client, resource)
         self._followed.append(informer)
         if handler is not None:
-            informer.add_handler(handler)
+            self.tell(informer, handler)
         return informer
 
     def one(self, resource: Resource[T], name: str, namespace: str, handler: EventHandler[T]) -> Informer[T]:
@@ -77,8 +78,23 @@ class Informers:
             informer = Informer(self._client, resource, namespace=namespace, field_selector=field_selector)
             self._shared[key] = informer
         self._followed.append(informer)
-        informer.add_handler(handler)
+        self.tell(informer, handler)
         return informer
+
+    def tell(self, informer: Informer[T], handler: EventHandler[T]) -> None:
+        """Have the handler told from the moment when handlers are attached."""
+        self._handlers.append((informer, handler))
+
+    def attach(self) -> None:
+        """Tell the handlers of a generation of controllers about everything known, and about all changes."""
+        for informer, handler in self._handlers:
+            informer.add_handler(handler)
+
+    def detach(self) -> None:
+        """This generation is over."""
+        self._handlers.clear()
+        for informer in self._shared.values():
+            informer.forget_handlers()
 
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         return [informer.run() for informer in self._shared.values()]
@@ -184,7 +200,10 @@ class LoopMetrics:
 
 
 class Runtime:
-    """Runs controllers on one set of informers. Each starts when its own kinds can be read; `about` gets the events."""
+    """Runs controllers on one set of informers. Each starts when its own kinds can be read; `about` gets the events.
+
+    Controllers remember what they did: whoever loses the lease needs new ones, on the informers that there are.
+    """
 
     def __init__(
         self,
@@ -211,6 +230,12 @@ class Runtime:
     async def run(self) -> None:
         """Follow the server and reconcile until cancelled."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self.follow())
+            group.create_task(self.reconcile())
+
+    async def follow(self) -> None:
+        """Know what there is, and tell what is in the way, until cancelled. Standbys do this alone."""
+        async with asyncio.TaskGroup() as group:
             for task in self.context.informers.tasks():
                 group.create_task(task)
             group.create_task(self.context.recorder.run())
@@ -219,8 +244,18 @@ class Runtime:
             group.create_task(self.server_version.look())
             if self._rivals is not None:
                 group.create_task(self._rivals.look())
-            for controller, followed in self._controllers:
-                group.create_task(self._run(controller, followed))
+
+    async def reconcile(self) -> None:
+        """Let the controllers work until cancelled; once only."""
+        self.context.informers.attach()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for controller, followed in self._controllers:
+                    group.create_task(self._run(controller, followed))
+        finally:
+            self.context.informers.detach()
+            for controller, _ in self._controllers:
+                controller.queue.shut_down()
 
     async def _run(self, controller: Controller, followed: Followed) -> None:
         for informer in followed:

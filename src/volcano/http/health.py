@@ -8,16 +8,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from volcano.http.callers import for_known_callers
 from volcano.http.message import Handler, Request, Response
-from volcano.http.metrics import CONTENT_TYPE, Registry
+from volcano.http.metrics import CONTENT_TYPE
 from volcano.http.server import Limits, Server, serve
 from volcano.http.tls import server_context
 
 PROBES = ("", "healthz", "livez", "readyz")
 Check = Callable[[], str | Awaitable[str | None] | None]
 """Says what is wrong, or None when all is well."""
+
+
+class Measured(Protocol):
+    """Mostly a registry."""
+
+    def render(self) -> bytes: ...
 
 
 class HealthApp:
@@ -29,7 +36,7 @@ class HealthApp:
 
     def __init__(
         self,
-        *registries: Registry,
+        *registries: Measured,
         alive: Mapping[str, Check] | None = None,
         ready: Mapping[str, Check] | None = None,
         remarks: Mapping[str, Check] | None = None,

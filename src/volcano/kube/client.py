@@ -6,6 +6,7 @@ Objects are decoded straight into the resource's own type. Transports carry the 
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from enum import StrEnum
@@ -60,6 +61,12 @@ class Client:
         self._json_headers = {**JSON_HEADERS, "user-agent": user_agent}
         self._read_headers = {**READ_HEADERS, "user-agent": user_agent}
         self._codecs: dict[tuple[str, str, type], Codec[Any]] = {}
+
+    def over(self, transport: Transport) -> Client:
+        """The same client on another transport."""
+        other = copy.copy(self)
+        other.transport = transport
+        return other
 
     async def close(self) -> None:
         """Close the connections to the server."""

@@ -141,6 +141,10 @@ class Informer(Generic[T]):
         for obj in list(self.store.values()):
             self._tell(handler.on_add, obj)
 
+    def forget_handlers(self) -> None:
+        """Tell nobody any more; the store is kept up to date."""
+        self._handlers.clear()
+
     # Following the server
 
     async def run(self) -> None:

@@ -1,5 +1,7 @@
 """Leader election by a Lease: of several copies of a daemon one works, and another takes over when it stops.
 
+Whoever loses the lease, as in a long absence of the API server, stands by again: what it knows stays up to date.
+
 Wall clocks are never compared: a lease has expired when it was not seen to change for its duration.
 """
 
@@ -105,20 +107,25 @@ class LeaderElector:
         return f"the lease {self._namespace}/{self._name} was not renewed in time"
 
     async def run(self, work: Callable[[], Awaitable[Any]]) -> None:
-        """Wait until this candidate leads, then do `work` until it ends. Raises `LeadershipLost` when cut short."""
-        await self.acquire()
-        working = asyncio.ensure_future(work())
-        holding = asyncio.ensure_future(self.hold())
-        try:
-            await asyncio.wait([working, holding], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (working, holding):
-                task.cancel()
-            await asyncio.gather(working, holding, return_exceptions=True)
-            await self.release()
-        if not holding.cancelled():
-            holding.result()
-        working.result()
+        """Do `work` whenever this candidate leads, until it ends by itself. It is cancelled when the lease is lost."""
+        while True:
+            await self.acquire()
+            working = asyncio.ensure_future(work())
+            holding = asyncio.ensure_future(self.hold())
+            try:
+                await asyncio.wait([working, holding], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (working, holding):
+                    task.cancel()
+                await asyncio.gather(working, holding, return_exceptions=True)
+                await self.release()
+            if not working.cancelled():
+                working.result()
+                return
+            try:
+                holding.result()
+            except LeadershipLost as loss:
+                log.warning("%s: standing by", loss)
 
     async def acquire(self) -> None:
         """Wait for the lease."""

@@ -46,7 +46,7 @@ class CronJobController:
         self._statuses = Statuses(context.client, DOCUMENTS)
         self._cronjobs = context.informers.of(DOCUMENTS, Callbacks(self._added, self._updated, self._deleted))
         self._jobs: Owned[Job] = Owned(machine.KIND, self.queue.add)
-        self._jobs.follow(context.informers.of(resources.JOBS))
+        self._jobs.follow(context.informers, resources.JOBS)
 
     async def reconcile(self, key: str) -> None:
         seen = self._cronjobs.store.get(key)

@@ -45,7 +45,7 @@ class JobFlowController:
         self._flows = context.informers.of(DOCUMENTS, Callbacks(self._added, self._updated, self._deleted))
         self._templates = context.informers.of(TEMPLATES, Callbacks(self._template_added))
         self._jobs: Owned[Job] = Owned(KIND, self.queue.add)
-        self._jobs.follow(context.informers.of(resources.JOBS))
+        self._jobs.follow(context.informers, resources.JOBS)
         self._gauges = {
             phase: context.metrics.gauges(
                 f"volcano_jobflow_{word}_phase_count", f"JobFlows of a namespace that are {phase}.", "jobflow_namespace"

@@ -27,7 +27,6 @@ def main(argv: list[str] | None = None) -> int:
     from volcano.http.server import ListenError
     from volcano.kube import flags as command_line
     from volcano.kube.config import ConfigError
-    from volcano.kube.leader import LeadershipLost
     from volcano.scheduler.daemon.flags import Flags
     from volcano.scheduler.framework.conf import ConfError
     from volcano.scheduler.framework.registry import RegistryError
@@ -47,7 +46,6 @@ def main(argv: list[str] | None = None) -> int:
         command_line.FlagError,
         ConfError,
         ConfigError,
-        LeadershipLost,
         ListenError,
         RegistryError,
         ValueError,

@@ -20,6 +20,7 @@ from volcano.http.lifetime import collector_at_rest, until_stopped
 from volcano.kube.client import Client
 from volcano.kube.complaints import Complaints
 from volcano.kube.events import WARNING, EventRecorder
+from volcano.kube.fence import fenced
 from volcano.kube.leader import elector_of
 from volcano.kube.rivals import Rivals
 from volcano.kube.versions import ServerVersion
@@ -74,9 +75,11 @@ class Scheduler:
         self.cluster.index(ExtenderPort).post = HttpExtender().post
         ingest = Ingest(self.cluster, flags.scheduler_name, flags.node_selector)
         self.feed = Feed(client, ingest, priority_classes=flags.uses_priority_classes, observer=self._observe)
-        self.statuses = StatusWriter(client, self.feed, self.recorder)
+        self.elector = elector_of(client, flags)
+        writer = fenced(client, self.elector)
+        self.statuses = StatusWriter(writer, self.feed, self.recorder)
         self.outbox = Outbox(
-            client,
+            writer,
             self.feed,
             self.recorder,
             self.metrics,
@@ -84,7 +87,6 @@ class Scheduler:
             component=flags.component,
         )
         self.usage = UsagePoller(client, self.feed, lambda: self.configuration.conf.metrics)
-        self.elector = elector_of(client, flags)
         self.leading = self.elector is None
         lease = ObjectReference(
             kind="Lease",
@@ -241,7 +243,10 @@ class Scheduler:
         log.info("this scheduler leads")
         self.leading = True
         self.feed.changed.set()
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.leading = False
 
     async def _farewell(self, stop: asyncio.Event, finished: asyncio.Event) -> None:
         """When told to stop: no new cycles, but what was decided is still carried out."""
