@@ -6,11 +6,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.scheduler.daemon.bench import Bench, bench, eventually
 from volcano.api import keys
 from volcano.api.core import ResourceClaim
+from volcano.api.core.dra import ClaimAllocation
 from volcano.api.resources import DEVICE_CLASSES, NODES, PODGROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from volcano.kube.errors import Conflict
 from volcano.scheduler.daemon.claims import settle
@@ -83,6 +85,42 @@ def test_a_claim_that_has_lost_its_allocation_is_a_conflict() -> None:
             decided = DeviceAllocation("default/one-gpu", "", None, "p", "uid")
             with pytest.raises(Conflict, match="lost its allocation"):
                 await settle(b.client, [decided], 1.0)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("condition", ["Attached", "AttachFailed", ""])
+def test_a_binding_waits_until_devices_are_ready(condition: str) -> None:
+    """Where they cannot be made ready, or are not in time, the claim is free again."""
+    result = {"request": "gpu", "driver": "gpu.example.com", "pool": "n0", "device": "gpu0"}
+    conditions = {"bindingConditions": ["Attached"], "bindingFailureConditions": ["AttachFailed"]}
+    allocation = msgspec.convert({"devices": {"results": [{**result, **conditions}]}}, ClaimAllocation)
+
+    async def scenario() -> None:
+        async with bench() as b:
+            await b.client.create(RESOURCE_CLAIMS.untyped, CLAIM)
+            decided = DeviceAllocation("default/one-gpu", "", allocation, "p", "uid")
+            waiting = asyncio.create_task(settle(b.client, [decided], 30.0 if condition else 0.2))
+
+            async def written() -> bool:
+                return (await claim_of(b)).status.allocation is not None
+
+            await eventually(written)
+            assert (await claim_of(b)).status.allocation.allocation_timestamp  # type: ignore[union-attr]
+            if condition:
+                assert not waiting.done()
+                told: dict[str, Any] = {k: v for k, v in result.items() if k != "request"}
+                told["conditions"] = [{"type": condition, "status": "True", "reason": "x", "message": "x"}]
+                patch = {"status": {"devices": [told]}}
+                await b.client.patch(RESOURCE_CLAIMS, "one-gpu", patch, "default", subresource="status")
+            if condition == "Attached":
+                await waiting
+                assert (await claim_of(b)).status.allocation is not None
+                return
+            with pytest.raises(TimeoutError, match="made ready"):
+                await waiting
+            status = (await claim_of(b)).status
+            assert (status.allocation, status.reserved_for, status.devices) == (None, [], [])
 
     asyncio.run(scenario())
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from volcano.api import quantity
 from volcano.api.core import DeviceClass, Pod, ResourceClaim, ResourceSlice
 from volcano.scheduler.framework.decisions import DeviceAllocation
 from volcano.scheduler.plugins.kubernetes.claims import selectors
@@ -140,6 +141,154 @@ def test_alternatives_are_tried_in_order() -> None:
     assert isinstance(bind, DeviceAllocation)
     assert bind.allocation is not None
     assert [result.request for result in bind.allocation.devices.results] == ["r0/one"]
+
+
+def test_the_node_with_the_better_alternative_is_preferred() -> None:
+    choice = {
+        "firstAvailable": [
+            {"name": "many", "deviceClassName": "gpu", "count": 2},
+            {"name": "one", "deviceClassName": "gpu", "count": 1},
+        ]
+    }
+    slices = [offer("n1", devices("d0")), offer("n2", devices("d0", "d1"))]
+    for order in (slices, slices[::-1]):
+        world = world_of(order, [claim("c", choice)], [user("p", "c")])
+        assert allocated(world) == {"c": ["n2/d0", "n2/d1"]}
+
+
+SHARED = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "40Gi"}}}
+
+
+def shares(world: World) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """What each decided claim takes of which device."""
+    return {
+        decided.claim.removeprefix("default/"): [
+            (r.device, r.consumed_capacity) for r in decided.allocation.devices.results
+        ]
+        for bind in world.cycle().committed
+        for decided in bind.claims
+        if isinstance(decided, DeviceAllocation) and decided.allocation is not None
+    }
+
+
+def asking(amount: str, **more: Any) -> dict[str, Any]:
+    return {"capacity": {"requests": {"memory": amount}}, **more}
+
+
+def test_a_device_is_shared_until_its_capacity_is_used_up() -> None:
+    claims = [claim(f"c{i}", asking("15Gi")) for i in range(3)]
+    world = world_of([offer("n1", devices("d0", **SHARED))], claims, [user(f"p{i}", f"c{i}") for i in range(3)])
+
+    found = shares(world)
+
+    assert len(found) == 2
+    assert list(found.values()) == [[("d0", {f"{DRIVER}/memory": str(15 << 30)})]] * 2
+    assert shares(world) == {}  # what was decided counts before the API server shows it
+
+
+def test_shares_that_the_api_server_shows_count() -> None:
+    used = {"request": "r0", "driver": DRIVER, "pool": "n1", "device": "d0", "shareID": "some"}
+    consumed = {"consumedCapacity": {f"{DRIVER}/memory": "30Gi"}}
+    status = {"allocation": {"devices": {"results": [{**used, **consumed}]}}}
+    done = msgspec.convert({**msgspec.to_builtins(claim("done", asking("30Gi"))), "status": status}, ResourceClaim)
+    claims = [done, claim("large", asking("11Gi")), claim("small", asking("10Gi"))]
+    world = world_of([offer("n1", devices("d0", **SHARED))], claims, [user("p", "large"), user("q", "small")])
+
+    assert list(shares(world)) == ["small"]
+
+
+def test_several_of_one_request_may_share_a_device() -> None:
+    twice = claim("c", asking("20Gi", count=2))
+    world = world_of([offer("n1", devices("d0", **SHARED))], [twice], [user("p", "c")])
+
+    bind = world.cycle().committed[0].claims[0]
+
+    assert isinstance(bind, DeviceAllocation)
+    assert bind.allocation is not None
+    assert [result.device for result in bind.allocation.devices.results] == ["d0", "d0"]
+    assert len({result.share_id for result in bind.allocation.devices.results}) == 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "taken"),
+    [
+        (None, "3Gi", "3Gi"),
+        (None, None, "40Gi"),
+        (None, "41Gi", None),
+        ({"default": "5Gi"}, None, "5Gi"),
+        ({"validValues": ["4Gi", "8Gi"]}, "5Gi", "8Gi"),
+        ({"validValues": ["4Gi", "8Gi"]}, "9Gi", None),
+        ({"validRange": {"min": "2Gi"}}, "1Gi", "2Gi"),
+        ({"validRange": {"min": "2Gi", "step": "4Gi"}}, "7Gi", "10Gi"),
+        ({"validRange": {"min": "2Gi", "step": "4Gi", "max": "9Gi"}}, "7Gi", None),
+    ],
+)
+def test_what_is_asked_for_is_rounded_as_the_device_wants_it(
+    policy: dict[str, Any] | None, asked: str | None, taken: str | None
+) -> None:
+    memory = {"value": "40Gi", **({"requestPolicy": policy} if policy else {})}
+    found = devices("d0", allowMultipleAllocations=True, capacity={"memory": memory})
+    world = world_of([offer("n1", found)], [claim("c", asking(asked) if asked else {})], [user("p", "c")])
+
+    amount = str(quantity.units(taken)) if taken else None
+
+    assert shares(world) == ({"c": [("d0", {f"{DRIVER}/memory": amount})]} if taken else {})
+
+
+def test_a_device_of_one_user_has_the_capacity_that_is_asked_for() -> None:
+    small = devices("d0", capacity={"memory": {"value": "10Gi"}})
+    large = devices("d0", capacity={"memory": {"value": "40Gi"}})
+    claims = [claim("a", asking("20Gi")), claim("b", asking("20Gi")), claim("c", {"capacity": {"requests": {"x": 1}}})]
+    world = world_of([offer("n1", small), offer("n2", large)], claims, [user(f"p{c}", c) for c in "abc"])
+
+    assert list(shares(world).values()) == [[("d0", {})]]
+
+
+def test_users_of_one_device_use_its_counters_once() -> None:
+    use = [{"counterSet": "card", "counters": {"memory": {"value": "40Gi"}}}]
+    counters = [{"name": "card", "counters": {"memory": {"value": "40Gi"}}}]
+    parts = offer("n1", devices("d0", "d1", consumesCounters=use, **SHARED), sharedCounters=counters)
+    claims = [claim(f"c{i}", asking("20Gi")) for i in range(3)]
+    world = world_of([parts], claims, [user(f"p{i}", f"c{i}") for i in range(3)])
+
+    assert len(shares(world)) == 2
+
+
+CONDITIONS = {"bindingConditions": ["Attached"], "bindingFailureConditions": ["AttachFailed"]}
+
+
+def test_devices_that_must_be_made_ready_come_last_and_say_so() -> None:
+    fabric = offer("", devices("a0", bindsToNode=True, **CONDITIONS))
+    claims = [claim("c0"), claim("c1")]
+    world = world_of([fabric, offer("n1", devices("d0"))], claims, [user("p0", "c0"), user("p1", "c1")])
+
+    decided = [one for bind in world.cycle().committed for one in bind.claims]
+
+    results = {}
+    for one in decided:
+        assert isinstance(one, DeviceAllocation)
+        assert one.allocation is not None
+        (result,) = one.allocation.devices.results
+        assert one.allocation.node_selector is not None  # also of the fabric's: it binds to the node
+        results[result.device] = (result.binding_conditions, result.binding_failure_conditions)
+    assert results == {"d0": ([], []), "a0": (["Attached"], ["AttachFailed"])}
+
+
+def test_a_claim_whose_device_cannot_be_made_ready_gets_another_one() -> None:
+    result = {"request": "r0", "driver": DRIVER, "pool": "n1", "device": "d0", **CONDITIONS}
+    told = {"driver": DRIVER, "pool": "n1", "device": "d0", "conditions": [{"type": "AttachFailed", "status": "True"}]}
+    status = {"allocation": {"devices": {"results": [result]}}, "devices": [told]}
+    failed = msgspec.convert({**msgspec.to_builtins(claim("c")), "status": status}, ResourceClaim)
+    world = world_of([offer("n1", devices("d0", "d1", **CONDITIONS))], [failed], [user("p", "c")])
+
+    assert allocated(world) == {"c": ["n1/d1"]}
+
+    users = [{"resource": "pods", "name": f"other{i}", "uid": str(i)} for i in range(2)]
+    used = msgspec.convert({**msgspec.to_builtins(failed), "status": {**status, "reservedFor": users}}, ResourceClaim)
+    world = world_of([offer("n1", devices("d0", "d1", **CONDITIONS))], [used], [user("p", "c")])
+    decisions = world.cycle()
+    assert decisions.binds == {}
+    assert "resourceclaim not available on the node" in str(decisions.reasons["default/g"])
 
 
 def test_constraints_are_met_by_backtracking() -> None:

@@ -62,6 +62,9 @@ class AllocatedDevice(Model, kw_only=True):
     admin_access: bool | None = None
     tolerations: list[Toleration] = []
     share_id: str | None = field(default=None, name="shareID")
+    consumed_capacity: dict[str, Any] = {}
+    binding_conditions: list[str] = []
+    binding_failure_conditions: list[str] = []
 
 
 class AllocatedDevices(Model, kw_only=True):
@@ -72,6 +75,7 @@ class AllocatedDevices(Model, kw_only=True):
 class ClaimAllocation(Model, kw_only=True):
     devices: AllocatedDevices = field(default_factory=AllocatedDevices)
     node_selector: NodeSelector | None = None
+    allocation_timestamp: str | None = None
 
 
 class ClaimConsumer(Model, kw_only=True):
@@ -130,6 +134,8 @@ class Device(Model, kw_only=True):
     all_nodes: bool | None = None
     allow_multiple_allocations: bool | None = None
     binding_conditions: list[str] = []
+    binding_failure_conditions: list[str] = []
+    binds_to_node: bool | None = None
 
 
 class CounterSet(Model, kw_only=True):

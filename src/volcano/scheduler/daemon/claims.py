@@ -14,12 +14,14 @@ from typing import Final
 import msgspec
 
 from volcano.api import keys
+from volcano.api.core import ResourceClaim
 from volcano.api.core.dra import ClaimConsumer
 from volcano.api.meta import JsonObject
 from volcano.api.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, RESOURCE_CLAIMS
 from volcano.kube.client import Client
 from volcano.kube.errors import Conflict, NotFound
 from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation, NodeLock, Settlement
+from volcano.scheduler.plugins.kubernetes.claims.pods import has_failed, is_lost, is_ready
 from volcano.scheduler.plugins.kubernetes.volumes.claims import is_bound
 
 DEVICE_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -34,12 +36,12 @@ async def settle(client: Client, claims: Sequence[Settlement], timeout_seconds: 
     bindings = [claim for claim in claims if isinstance(claim, ClaimBinding)]
     for binding in bindings:
         await _announce(client, binding)
-    for claim in claims:
-        if isinstance(claim, DeviceAllocation):
-            await _allocate(client, claim)
+    allocated = [(claim, await _allocate(client, claim)) for claim in claims if isinstance(claim, DeviceAllocation)]
     deadline = time.monotonic() + timeout_seconds
     for binding in bindings:
         await _bound(client, binding, deadline)
+    for decided, written in allocated:
+        await _prepared(client, decided, written, deadline)
     for claim in claims:
         if isinstance(claim, NodeLock):  # last: nobody takes it back
             await _lock(client, claim)
@@ -65,14 +67,14 @@ async def _announce(client: Client, binding: ClaimBinding) -> None:
     await client.patch(PERSISTENT_VOLUMES, binding.volume, owned)
 
 
-async def _allocate(client: Client, decided: DeviceAllocation) -> None:
+async def _allocate(client: Client, decided: DeviceAllocation) -> ResourceClaim:
     """Write the allocation, unless there is one, and that the pod uses it. Somebody else's change is a conflict."""
     namespace, _, name = decided.claim.partition("/")
     claim = await client.get(RESOURCE_CLAIMS, name, namespace)
     if decided.claim_uid and claim.metadata.uid != decided.claim_uid:
         raise NotFound(f"claim {decided.claim} was replaced by another one of its name")
     status: JsonObject = {}
-    if claim.status.allocation is None:
+    if claim.status.allocation is None or (is_lost(claim) and decided.allocation is not None):
         if decided.allocation is None:
             raise Conflict(f"claim {decided.claim} has lost its allocation")
         if DEVICE_FINALIZER not in claim.metadata.finalizers:
@@ -81,12 +83,45 @@ async def _allocate(client: Client, decided: DeviceAllocation) -> None:
                 "resourceVersion": claim.metadata.resource_version,
             }
             claim = await client.patch(RESOURCE_CLAIMS, name, {"metadata": kept}, namespace)
-        status["allocation"] = msgspec.to_builtins(decided.allocation)
+        status["allocation"] = {**msgspec.to_builtins(decided.allocation), **_stamp(decided)}
+        if claim.status.devices:
+            status["devices"] = None  # they tell of devices that it has no more
     consumers = [consumer for consumer in claim.status.reserved_for if consumer.uid != decided.pod_uid]
     me = ClaimConsumer(resource="pods", name=decided.pod_name, uid=decided.pod_uid)
     status["reservedFor"] = msgspec.to_builtins([*consumers, me])
     patch = {"metadata": {"resourceVersion": claim.metadata.resource_version}, "status": status}
-    await client.patch(RESOURCE_CLAIMS, name, patch, namespace, subresource="status")
+    return await client.patch(RESOURCE_CLAIMS, name, patch, namespace, subresource="status")
+
+
+def _stamp(decided: DeviceAllocation) -> JsonObject:
+    """When the waiting for the devices' conditions began, if they have any."""
+    allocation = decided.allocation
+    if allocation is None or not any(result.binding_conditions for result in allocation.devices.results):
+        return {}
+    return {"allocationTimestamp": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+async def _prepared(client: Client, decided: DeviceAllocation, claim: ResourceClaim, deadline: float) -> None:
+    """Wait until the driver says that the devices can be used. If it says that they cannot, they are given back."""
+    pause = FIRST_LOOK_SECONDS
+    while has_failed(claim) or not is_ready(claim):
+        if has_failed(claim) or time.monotonic() > deadline:
+            await _give_back(client, claim, decided)
+            verb = "cannot be" if has_failed(claim) else "were not"
+            raise TimeoutError(f"devices of claim {decided.claim} {verb} made ready: others are looked for")
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+        claim = await client.get(RESOURCE_CLAIMS, claim.metadata.name, claim.metadata.namespace)
+
+
+async def _give_back(client: Client, claim: ResourceClaim, decided: DeviceAllocation) -> None:
+    """This pod does not use the claim, and if nobody else does, its devices are free again."""
+    others = [consumer for consumer in claim.status.reserved_for if consumer.uid != decided.pod_uid]
+    status: JsonObject = {"reservedFor": msgspec.to_builtins(others) or None}
+    if not others:
+        status |= {"allocation": None, "devices": None}
+    patch = {"metadata": {"resourceVersion": claim.metadata.resource_version}, "status": status}
+    await client.patch(RESOURCE_CLAIMS, claim.metadata.name, patch, claim.metadata.namespace, subresource="status")
 
 
 async def _lock(client: Client, lock: NodeLock) -> None:

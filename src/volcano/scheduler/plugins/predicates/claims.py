@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from volcano.scheduler.cluster.nodes import Index, Rows
+from volcano.scheduler.cluster.nodes import Column, Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.decisions import DeviceAllocation
+from volcano.scheduler.framework.plugin import ScoreTerm
 from volcano.scheduler.framework.reasons import Reason, Refusal, Stage
 from volcano.scheduler.plugins.kubernetes.claims.booking import DeviceBooking
 from volcano.scheduler.plugins.kubernetes.claims.pods import has_claims
@@ -50,6 +51,15 @@ class ClaimRules:
             where[positions] = True
             verdict.refuse(where, refusal)
 
+    def score_terms(self, profile: Profile) -> Sequence[ScoreTerm]:
+        """Nodes that have what the claims would like best come first."""
+        if not self._booking.has_preferences(profile):
+            return ()
+        return (ScoreTerm(self._preferences, _in_proportion),)
+
+    def _preferences(self, profile: Profile, rows: Rows) -> Column:
+        return np.array([self._booking.preference(profile, row) for row in rows.index.tolist()], dtype=np.int64)
+
     def couples(self, profile: Profile) -> bool:
         return self._booking.couples(profile)
 
@@ -79,3 +89,9 @@ class ClaimRules:
             return None if self._booking.search(profile, row) is not None else CANNOT_ALLOCATE
         except SelectorError as problem:
             return Refusal(PLUGIN, str(problem), resolvable=False, stage=Stage.DEVICE)
+
+
+def _in_proportion(raw: Column, feasible: Mask) -> Column:
+    """0 to 100, by the largest of those that compete."""
+    largest = int(raw[feasible].max()) if feasible.any() else 0
+    return 100 * raw // largest if largest > 0 else raw * 0

@@ -15,7 +15,7 @@ from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import PODS
 from volcano.scheduler.cluster.tasks import NO_NODE, Task
 from volcano.scheduler.framework.decisions import Settlement
-from volcano.scheduler.framework.plugin import Plugin
+from volcano.scheduler.framework.plugin import Plugin, ScoreTerm
 from volcano.scheduler.framework.reasons import FITS, Codes, Reason
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.kubernetes import coupling, node_terms, ports, taints
@@ -86,6 +86,9 @@ class Predicates(Plugin):
         self._volumes.judge(profile, rows, verdict)
         self._claims.judge(profile, rows, verdict)
         return verdict.codes
+
+    def score_terms(self, profile: Profile) -> Sequence[ScoreTerm]:
+        return self._claims.score_terms(profile)
 
     def couples_nodes(self, profile: Profile) -> bool:
         return coupling.couples(self._couplings, profile)

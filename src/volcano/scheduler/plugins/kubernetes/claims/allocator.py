@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from volcano.api.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint
 from volcano.api.core.dra import AllocatedDevice, AllocatedDevices, ClaimAllocation
 from volcano.scheduler.plugins.kubernetes import taints
+from volcano.scheduler.plugins.kubernetes.claims.consumption import (
+    Consumed,
+    as_quantities,
+    capacities,
+    consumption,
+    requested,
+)
 from volcano.scheduler.plugins.kubernetes.claims.pools import Counter, DeviceId, Offered
 from volcano.scheduler.plugins.kubernetes.claims.selectors import Selectors, attribute, qualified
 
@@ -19,6 +27,8 @@ if TYPE_CHECKING:
 ALL: Final = "All"
 MOST_DEVICES: Final = 32
 """Of one claim."""
+MOST_ALTERNATIVES: Final = 8
+"""Of one request."""
 MOST_STEPS: Final = 20_000
 REPELLING: Final = (taints.NO_SCHEDULE, taints.NO_EXECUTE)
 
@@ -30,6 +40,8 @@ class Market:
     classes: Mapping[str, DeviceClass]
     selectors: Selectors
     taken: frozenset[DeviceId] | set[DeviceId]
+    shared: Mapping[DeviceId, Consumed]
+    """What is used of devices that several may use."""
     counters: Mapping[Counter, int]
     """What is left of counters that devices share."""
 
@@ -40,6 +52,8 @@ class _Pick:
     request: str
     offered: Offered
     wanted: ExactRequest
+    share: Consumed | None = None
+    """What it takes of a device that others may use beside it."""
 
     @property
     def is_admin(self) -> bool:
@@ -56,6 +70,8 @@ class Search:
     claims: Sequence[ResourceClaim]
     _picks: list[_Pick] = field(default_factory=list)
     _taken: set[DeviceId] = field(default_factory=set)
+    _shared: dict[DeviceId, list[Consumed]] = field(default_factory=dict)
+    """By device, the shares of the picks."""
     _counters: dict[Counter, int] = field(default_factory=dict)
     """Taken of them by the picks."""
     _steps: int = 0
@@ -79,7 +95,8 @@ class Search:
                 number = len(devices) if len(free) == len(devices) else 0
             else:
                 number = wanted.count or 1
-            if 0 < number <= len(devices) and self._choose(order, at, (claim, name, wanted), devices, number):
+            enough = number <= len(devices) or _can_be_shared(devices)
+            if number > 0 and enough and self._choose(order, at, (claim, name, wanted), devices, number):
                 return True
         return False
 
@@ -95,15 +112,17 @@ class Search:
         if number == 0:
             return self._serve(order, at + 1)
         claim, name, wanted = what
-        for position in range(len(devices) - number + 1):
+        last = len(devices) if _can_be_shared(devices) else len(devices) - number + 1
+        for position in range(last):
             self._steps += 1
             if self._steps > MOST_STEPS:
                 return False
-            pick = _Pick(claim, name, devices[position], wanted)
+            pick = _Pick(claim, name, devices[position], wanted, self._share(devices[position], wanted))
             if not self._admits(pick):
                 continue
             self._count(pick, 1)
-            if self._choose(order, at, what, devices[position + 1 :], number - 1):
+            after = position if pick.share is not None and wanted.allocation_mode != ALL else position + 1
+            if self._choose(order, at, what, devices[after:], number - 1):
                 return True
             self._count(pick, -1)
         return False
@@ -117,7 +136,7 @@ class Search:
     def _suits(self, offered: Offered, wanted: ExactRequest) -> bool:
         """Class and request select it, its taints are tolerated, and nothing is asked for that is not known here."""
         device_class = self.market.classes.get(wanted.device_class_name)
-        if device_class is None or wanted.capacity or offered.device.binding_conditions:
+        if device_class is None or not _is_large_enough(offered, wanted):
             return False
         for taint in offered.device.taints:
             plain = Taint(key=taint.key, value=taint.value, effect=taint.effect)
@@ -132,13 +151,33 @@ class Search:
         if sum(1 for other in self._picks if other.claim == pick.claim) >= MOST_DEVICES:
             return False
         if not pick.is_admin:
-            if identity in self.market.taken or identity in self._taken:
+            if identity in self.market.taken or identity in self._taken or not self._leaves_room(pick):
                 return False
-            for counter, amount in pick.offered.uses():
+            for counter, amount in () if self._is_in_use(identity) else pick.offered.uses():
                 if self.market.counters.get(counter, 0) - self._counters.get(counter, 0) < amount:
                     return False
         constraints = self.claims[pick.claim].spec.devices.constraints
         return all(self._satisfies(pick, constraint) for constraint in constraints)
+
+    def _share(self, offered: Offered, wanted: ExactRequest) -> Consumed | None:
+        if not offered.device.allow_multiple_allocations or wanted.admin_access:
+            return None
+        driver = offered.id[0]
+        return consumption(offered.device, driver, requested(wanted.capacity, driver))
+
+    def _leaves_room(self, pick: _Pick) -> bool:
+        """Whether what others use of a shared device and what this one wants of it is there."""
+        if pick.share is None:
+            return True
+        identity = pick.offered.id
+        others = [self.market.shared.get(identity, {}), *self._shared.get(identity, ())]
+        whole = capacities(pick.offered.device, identity[0])
+        return all(
+            amount + sum(other.get(name, 0) for other in others) <= whole[name] for name, amount in pick.share.items()
+        )
+
+    def _is_in_use(self, identity: DeviceId) -> bool:
+        return identity in self.market.shared or bool(self._shared.get(identity))
 
     def _satisfies(self, pick: _Pick, constraint: DeviceConstraint) -> bool:
         name = constraint.match_attribute or constraint.distinct_attribute
@@ -163,11 +202,15 @@ class Search:
             self._picks.pop()
         if pick.is_admin:
             return
-        if sign > 0:
-            self._taken.add(pick.offered.id)
-        else:
-            self._taken.discard(pick.offered.id)
-        for counter, amount in pick.offered.uses():
+        identity = pick.offered.id
+        if pick.share is None:
+            (self._taken.add if sign > 0 else self._taken.discard)(identity)
+        elif sign < 0:
+            self._shared[identity].pop()
+        counted = not self._is_in_use(identity)  # users of one device use its counters once
+        if pick.share is not None and sign > 0:
+            self._shared.setdefault(identity, []).append(pick.share)
+        for counter, amount in pick.offered.uses() if counted else ():
             self._counters[counter] = self._counters.get(counter, 0) + sign * amount
 
     def _allocation(self, number: int, claim: ResourceClaim) -> ClaimAllocation:
@@ -180,8 +223,12 @@ class Search:
                 device=pick.offered.id[2],
                 admin_access=pick.wanted.admin_access,
                 tolerations=pick.wanted.tolerations,
+                share_id=_share_id(claim, pick, place) if pick.share is not None else None,
+                consumed_capacity=as_quantities(pick.share or {}),
+                binding_conditions=pick.offered.device.binding_conditions,
+                binding_failure_conditions=pick.offered.device.binding_failure_conditions,
             )
-            for pick in picks
+            for place, pick in enumerate(picks)
         ]
         devices = AllocatedDevices(results=results, config=self._config(claim, picks))
         return ClaimAllocation(devices=devices, node_selector=self._reach(picks))
@@ -202,7 +249,7 @@ class Search:
 
     def _reach(self, picks: Sequence[_Pick]) -> NodeSelector | None:
         """From which nodes all of these devices can be used; None: from all."""
-        if any(not pick.offered.is_shared for pick in picks):
+        if any(not pick.offered.is_shared or pick.offered.device.binds_to_node for pick in picks):
             field_ = NodeSelectorRequirement(key="metadata.name", operator="In", values=[self.node])
             return NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field_])])
         selectors = [pick.offered.selector for pick in picks if pick.offered.selector is not None]
@@ -214,6 +261,18 @@ class Search:
             match_fields=[entry for term in terms for entry in term.match_fields],
         )
         return NodeSelector(node_selector_terms=[merged])
+
+
+def preference(claims: Sequence[ResourceClaim], allocations: Sequence[ClaimAllocation]) -> int:
+    """How near these allocations come to what the claims would like best, where they name alternatives."""
+    total = 0
+    for claim, allocation in zip(claims, allocations, strict=True):
+        given = {result.request for result in allocation.devices.results}
+        for request in claim.spec.devices.requests:
+            if request.exactly is None:
+                found = [place for place, (name, _) in enumerate(alternatives(request)) if name in given]
+                total += MOST_ALTERNATIVES - found[0] if found else 0
+    return total
 
 
 def alternatives(request: DeviceRequest) -> list[tuple[str, ExactRequest]]:
@@ -235,6 +294,25 @@ def value_of(offered: Offered, name: str) -> Any:
         if "/".join(qualified(key, driver)) == name:
             return attribute(value)
     return None
+
+
+def _is_large_enough(offered: Offered, wanted: ExactRequest) -> bool:
+    """A device has all the capacity that is asked for, whether others use it or not."""
+    if not wanted.capacity and not offered.device.allow_multiple_allocations:
+        return True
+    driver = offered.id[0]
+    return consumption(offered.device, driver, requested(wanted.capacity, driver)) is not None
+
+
+def _can_be_shared(devices: Sequence[Offered]) -> bool:
+    return any(offered.device.allow_multiple_allocations for offered in devices)
+
+
+def _share_id(claim: ResourceClaim, pick: _Pick, place: int) -> str:
+    """Tells shares of one device apart; the same for the same decision."""
+    return str(
+        uuid.uuid5(uuid.NAMESPACE_URL, "/".join((claim.metadata.uid, pick.request, *pick.offered.id, str(place))))
+    )
 
 
 def _concerns(constraint: DeviceConstraint, request: str) -> bool:

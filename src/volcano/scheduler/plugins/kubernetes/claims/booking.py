@@ -17,8 +17,18 @@ from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.decisions import DeviceAllocation
 from volcano.scheduler.plugins.kubernetes import node_terms
 from volcano.scheduler.plugins.kubernetes.claims import selectors
-from volcano.scheduler.plugins.kubernetes.claims.allocator import Market, Search
-from volcano.scheduler.plugins.kubernetes.claims.pods import CLAIMS, CLASSES, SLICES, PodClaims, claims_of, has_claims
+from volcano.scheduler.plugins.kubernetes.claims.allocator import Market, Search, preference
+from volcano.scheduler.plugins.kubernetes.claims.consumption import Consumed, from_quantities
+from volcano.scheduler.plugins.kubernetes.claims.pods import (
+    CLAIMS,
+    CLASSES,
+    SLICES,
+    PodClaims,
+    claims_of,
+    has_claims,
+    has_failed,
+    is_lost,
+)
 from volcano.scheduler.plugins.kubernetes.claims.pools import Counter, DeviceId, Pools
 
 if TYPE_CHECKING:
@@ -46,7 +56,7 @@ class Decided:
         claims = self._cluster.objects[CLAIMS]
         for key, promise in list(self.by_claim.items()):
             claim = claims.get(key)
-            visible = claim is None or claim.status.allocation is not None
+            visible = claim is None or (claim.status.allocation is not None and not is_lost(claim))
             if visible or not any(self._waits(uid) for uid in promise.tasks):
                 del self.by_claim[key]
 
@@ -76,6 +86,8 @@ class DeviceBooking:
         self._version = 0
         self._seen: dict[int, int] = {}
         self._market: tuple[int, Market] | None = None
+        self._found: dict[tuple[int, int], list[ClaimAllocation] | None] = {}
+        """By profile and row, as long as nothing is promised or given back."""
 
     def problem(self, task: Task) -> str:
         """Why the pod's claims keep it from every node."""
@@ -98,11 +110,32 @@ class DeviceBooking:
         for allocation in self._allocations(claims):
             if allocation.node_selector is not None:
                 rows &= node_terms.selects(self._cluster.nodes, allocation.node_selector)
+        if any(has_failed(claim) for claim in claims.allocated):
+            rows[:] = False
         return rows
 
     def search(self, profile: Profile, row: int) -> list[ClaimAllocation] | None:
         """Devices on that node for what is not allocated yet; raises SelectorError."""
-        return self._search(self._open(claims_of(self._cluster, profile.pod)), row)
+        key = (profile.id, row)
+        if key not in self._found:
+            self._found[key] = self._search(self._open(claims_of(self._cluster, profile.pod)), row)
+        return self._found[key]
+
+    def has_preferences(self, profile: Profile) -> bool:
+        """Whether its claims name alternatives, of which some nodes may have a better one than others."""
+        if not has_claims(profile.pod):
+            return False
+        claims = claims_of(self._cluster, profile.pod).pending
+        return any(request.first_available for claim in claims for request in claim.spec.devices.requests)
+
+    def preference(self, profile: Profile, row: int) -> int:
+        """How good the alternatives are that this node offers; 0 where it has none."""
+        pending = self._open(claims_of(self._cluster, profile.pod))
+        try:
+            found = self.search(profile, row)
+        except selectors.SelectorError:
+            return 0
+        return preference(pending, found) if found else 0
 
     # Promises
 
@@ -122,7 +155,7 @@ class DeviceBooking:
             self._promises[claim.metadata.key] = Promise(allocation)
         for claim in claims.pending:
             self._promises[claim.metadata.key].tasks.add(task.uid)
-        self._version += 1
+        self._changed()
         return ""
 
     def release(self, task: Task) -> None:
@@ -131,7 +164,7 @@ class DeviceBooking:
             promise.tasks.discard(task.uid)
             if not promise.tasks:
                 del self._promises[key]
-            self._version += 1
+            self._changed()
 
     def decide(self, task: Task) -> Iterator[DeviceAllocation]:
         """The pod is bound: what its claims get, and that it uses them."""
@@ -149,6 +182,10 @@ class DeviceBooking:
             )
 
     # Inside
+
+    def _changed(self) -> None:
+        self._version += 1
+        self._found.clear()
 
     @property
     def pools(self) -> Pools:
@@ -172,23 +209,32 @@ class DeviceBooking:
 
     def _on_the_market(self) -> Market:
         if self._market is None or self._market[0] != self._version:
-            taken = set(self._taken())
+            taken, shared = self._in_use()
             left = dict(self.pools.counters)
-            for identity in taken:
+            for identity in (*taken, *shared):
                 offered = self.pools.by_id.get(identity)
                 for counter, amount in offered.uses() if offered is not None else ():
                     _spend(left, counter, amount)
             classes = self._cluster.objects[CLASSES]
-            self._market = self._version, Market(classes, self._decided.market[1], taken, left)
+            self._market = self._version, Market(classes, self._decided.market[1], taken, shared, left)
         return self._market[1]
 
-    def _taken(self) -> Iterator[DeviceId]:
+    def _in_use(self) -> tuple[set[DeviceId], dict[DeviceId, Consumed]]:
+        """Devices that have one user, and what is used of those that may have several."""
         claims: dict[str, ResourceClaim] = self._cluster.objects[CLAIMS]
         shown = (claim.status.allocation for claim in claims.values() if claim.status.allocation is not None)
+        taken: set[DeviceId] = set()
+        shared: dict[DeviceId, Consumed] = {}
         for allocation in (*shown, *(promise.allocation for promise in self._promises.values())):
             for result in allocation.devices.results:
-                if not result.admin_access:
-                    yield (result.driver, result.pool, result.device)
+                identity = (result.driver, result.pool, result.device)
+                if result.share_id:
+                    used = shared.setdefault(identity, {})
+                    for name, amount in from_quantities(result.consumed_capacity, result.driver).items():
+                        used[name] = used.get(name, 0) + amount
+                elif not result.admin_access:
+                    taken.add(identity)
+        return taken, shared
 
 
 def _spend(left: dict[Counter, int], counter: Counter, amount: int) -> None:

@@ -10,6 +10,7 @@ from volcano.scheduler.plugins.kubernetes.claims.allocator import alternatives
 
 if TYPE_CHECKING:
     from volcano.api.core import Pod, ResourceClaim
+    from volcano.api.core.dra import AllocatedDevice
     from volcano.scheduler.cluster.cluster import Cluster
 
 CLAIMS: Final = "resourceclaims"
@@ -42,7 +43,7 @@ def claims_of(cluster: Cluster, pod: Pod) -> PodClaims:
         problem = _problem(cluster, pod, name, claim, is_own)
         if problem or claim is None:
             return PodClaims(problem=problem)
-        (pending if claim.status.allocation is None else allocated).append(claim)
+        (pending if claim.status.allocation is None or is_lost(claim) else allocated).append(claim)
     return PodClaims(tuple(allocated), tuple(pending))
 
 
@@ -51,6 +52,44 @@ def existing_claims(cluster: Cluster, pod: Pod) -> list[ResourceClaim]:
     found: Mapping[str, ResourceClaim] = cluster.objects[CLAIMS]
     keys = (f"{pod.metadata.namespace}/{name}" for name, _ in _names(pod) if name)
     return [found[key] for key in keys if key in found]
+
+
+def is_lost(claim: ResourceClaim) -> bool:
+    """Whether its devices could not be made ready for use, and nobody uses them: it needs other ones."""
+    return has_failed(claim) and len(claim.status.reserved_for) <= 1
+
+
+def has_failed(claim: ResourceClaim) -> bool:
+    """Whether its driver says of a device that it cannot be made ready for use."""
+    return any(
+        condition in result.binding_failure_conditions
+        for result, conditions in _met_conditions(claim)
+        for condition in conditions
+    )
+
+
+def is_ready(claim: ResourceClaim) -> bool:
+    """Whether its driver says that all of its devices are ready for use."""
+    return all(set(result.binding_conditions) <= conditions for result, conditions in _met_conditions(claim))
+
+
+def _met_conditions(claim: ResourceClaim) -> Iterator[tuple[AllocatedDevice, set[str]]]:
+    """Its devices that have such conditions, and which of them are true."""
+    allocation = claim.status.allocation
+    for result in allocation.devices.results if allocation is not None else ():
+        if not result.binding_conditions:
+            continue
+        identity = (result.driver, result.pool, result.device, result.share_id)
+        yield (
+            result,
+            {
+                str(condition.get("type"))
+                for status in claim.status.devices
+                if tuple(status.get(key) for key in ("driver", "pool", "device", "shareID")) == identity
+                for condition in status.get("conditions") or ()
+                if condition.get("status") == "True"
+            },
+        )
 
 
 def _names(pod: Pod) -> Iterator[tuple[str, bool]]:
@@ -72,7 +111,7 @@ def _problem(cluster: Cluster, pod: Pod, name: str, claim: ResourceClaim | None,
         return f'resourceclaim "{name}" is being deleted'
     if is_own and not any(owner.name == pod.metadata.name for owner in claim.metadata.owner_references):
         return f"ResourceClaim {claim.metadata.key} was not created for pod {pod.metadata.key} (pod is not owner)"
-    if claim.status.allocation is not None:
+    if claim.status.allocation is not None and not is_lost(claim):
         consumers = claim.status.reserved_for
         mine = any(consumer.uid == pod.metadata.uid for consumer in consumers)
         return "" if mine or len(consumers) < MOST_CONSUMERS else "resourceclaim in use"

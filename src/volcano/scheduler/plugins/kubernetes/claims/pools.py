@@ -49,8 +49,12 @@ class Pools:
         self._shared: list[tuple[Offered, Mask | None]] = []
         self.by_id: dict[DeviceId, Offered] = {}
         self.counters: dict[Counter, int] = {}
-        for _, pool in sorted(_complete(slices).items()):
-            for part in pool:
+        self._order: dict[tuple[str, str], int] = {}
+        """Of pools: those with devices that something must be done about before they can be used come last."""
+        pools = _complete(slices)
+        for place, key in enumerate(sorted(pools, key=lambda key: (_has_conditions(pools[key]), key))):
+            self._order[key] = place
+            for part in pools[key]:
                 self._take_in(part)
 
     @property
@@ -61,7 +65,7 @@ class Pools:
     def at(self, row: int) -> list[Offered]:
         found = [offered for offered, rows in self._shared if rows is None or rows[row]]
         found += self._own.get(self._nodes.names[row], ())
-        return sorted(found, key=lambda offered: offered.id[:2]) if self._shared else found
+        return sorted(found, key=lambda offered: self._order[offered.id[:2]]) if self._shared else found
 
     def _take_in(self, part: ResourceSlice) -> None:
         spec = part.spec
@@ -80,6 +84,10 @@ class Pools:
                 self._shared.append((offered, None))
             elif place.node_selector is not None:
                 self._shared.append((offered, node_terms.selects(self._nodes, place.node_selector)))
+
+
+def _has_conditions(pool: Sequence[ResourceSlice]) -> bool:
+    return any(device.binding_conditions for part in pool for device in part.spec.devices)
 
 
 def _complete(slices: Iterable[ResourceSlice]) -> Mapping[tuple[str, str], Sequence[ResourceSlice]]:
