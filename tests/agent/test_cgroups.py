@@ -41,6 +41,7 @@ def test_names(driver: Driver, root: str, qos: str, wanted: str) -> None:
         ("systemd", "docker://ab", "docker-ab.scope"),
         ("systemd", "other://ab", "ab"),
         ("cgroupfs", "containerd://ab", "ab"),
+        ("cgroupfs", "process://uid/main/3", "main"),
     ],
 )
 def test_names_of_containers(driver: Driver, identity: str, wanted: str) -> None:

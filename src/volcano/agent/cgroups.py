@@ -61,6 +61,8 @@ class Hierarchy:
     def container(self, pod: str, container_id: str) -> str:
         """The cgroup of a container with an id such as `containerd://0123`."""
         runtime, _, identity = container_id.rpartition("://")
+        if runtime == "process":  # local mode's: all runs of a container share one
+            return f"{pod}/{identity.split('/')[1]}"
         scope = _SCOPES.get(runtime)
         name = f"{scope}-{identity}.scope" if self._driver == "systemd" and scope else identity
         return f"{pod}/{name}"

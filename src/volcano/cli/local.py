@@ -44,6 +44,11 @@ def root_flag(command: Any) -> Any:
 )
 @click.option("--cpus", type=click.FloatRange(0.0), default=0.0, help="CPUs of this machine's node, if not all.")
 @click.option("--memory", default="", help="Memory of this machine's node (for example 8Gi), if not all.")
+@click.option(
+    "--cgroup-root",
+    default="",
+    help="Lay out the pods' cgroups below it as the kubelet does, for vc-agent (root only).",
+)
 @click.option("--nodes", type=click.IntRange(0), default=0, help="Simulated nodes to add, for experiments at scale.")
 @click.option(
     "--node-cpus", type=click.FloatRange(0.0), default=8.0, show_default=True, help="CPUs of each simulated node."
@@ -62,6 +67,7 @@ def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
         port=size["port"],
         cpus=size["cpus"],
         memory=size["memory"],
+        cgroup_root=size["cgroup_root"],
         simulated_nodes=size["nodes"],
         simulated_cpus=size["node_cpus"],
         simulated_memory=size["node_memory"],

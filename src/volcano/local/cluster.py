@@ -78,6 +78,7 @@ class Options:
     port: int = 0
     cpus: float = 0.0
     memory: str = ""
+    cgroup_root: str = ""
     simulated_nodes: int = 0
     simulated_cpus: float = 8.0
     simulated_memory: str = "32Gi"
@@ -102,6 +103,8 @@ def daemons(layout: Layout, options: Options) -> list[Daemon]:
         node += ["--cpus", str(options.cpus)]
     if options.memory:
         node += ["--memory", options.memory]
+    if options.cgroup_root:
+        node += ["--cgroup-root", options.cgroup_root]
     if options.simulated_nodes:
         node += ["--simulated", str(options.simulated_nodes), "--simulated-cpu", str(options.simulated_cpus)]
         node += ["--simulated-memory", options.simulated_memory]

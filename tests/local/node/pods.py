@@ -57,7 +57,7 @@ def container_plan(*command: str, name: str = "main", **more: Any) -> ContainerP
         "mounts": [],
         "user": None,
         "group": None,
-        "cgroup": "",
+        "cgroups": [],
         "probes": {},
         "post_start": None,
         "pre_stop": None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.local.node.pods import container
+from tests.local.node.pods import container, pod
 from volcano.local.node.cgroups import claim, limits_of
 
 
@@ -29,9 +29,12 @@ def test_a_place_needs_a_memory_controller(tmp_path: Path) -> None:
     (root / "cgroup.controllers").write_text("cpu memory\n")
     found = claim(tmp_path, "volcano")
     assert found is not None
-    found.create("u1", {"main": {"memory.max": "5"}})
+    document = pod()
+    folders = {"main": found.folders(document, "main")}
+    found.create(document, folders, {"main": {"memory.max": "5"}})
 
-    assert (found.path("u1", "main") / "memory.max").read_text() == "5"
+    assert folders == {"main": [str(root / "u1" / "main")]}
+    assert (root / "u1" / "main" / "memory.max").read_text() == "5"
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:

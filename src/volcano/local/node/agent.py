@@ -51,10 +51,15 @@ class NodeAgent:
     """`run` follows the API until cancelled; pods' processes go on when it ends, and the next one adopts them."""
 
     def __init__(
-        self, client: Client, identity: NodeIdentity, layout: Layout, base_environment: Mapping[str, str]
+        self,
+        client: Client,
+        identity: NodeIdentity,
+        layout: Layout,
+        base_environment: Mapping[str, str],
+        cgroup_root: str = "",
     ) -> None:
         self.identity = identity
-        self.runtime = ProcessRuntime(layout, self._queue_add)
+        self.runtime = ProcessRuntime(layout, self._queue_add, cgroup_root)
         self._client = client
         self._layout = layout
         self._base_environment = base_environment
@@ -223,14 +228,14 @@ class NodeAgent:
         facts = self._facts(pod)
         plan.check_commands(pod)
         found = await Fetcher(self._client).fetch(pod, sources.references(pod))
-        isolate, cgroups = not self.runtime.isolation_fault, self.runtime.cgroups
-        machine = plan.Machine(self._layout, self._base_environment, isolate, cgroups)
+        isolate = not self.runtime.isolation_fault
+        machine = plan.Machine(self._layout, self._base_environment, isolate, self.runtime.folders_of(pod))
         made = plan.make_plan(pod, facts, found, machine, now)
         everyone = (*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"])
         limits = {container["name"]: limits_of(container) for container in everyone}
         try:
             self._hosts.add(facts)
-            await self.runtime.launch(made, volumes.contents(pod, facts, found), limits)
+            await self.runtime.launch(pod, made, volumes.contents(pod, facts, found), limits)
         except OSError as error:
             raise PlanError("CreateContainerError", f"this node cannot start the pod: {error}") from error
 

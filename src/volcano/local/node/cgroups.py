@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from volcano.api import quantity
@@ -41,20 +41,22 @@ class Cgroups:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def path(self, uid: str, container: str) -> Path:
-        return self.root / uid / container
+    def folders(self, pod: JsonObject, container: str) -> list[str]:
+        return [str(self.root / pod["metadata"]["uid"] / container)]
 
-    def create(self, uid: str, limits: Mapping[str, Mapping[str, str]]) -> None:
+    def create(
+        self, pod: JsonObject, folders: Mapping[str, Sequence[str]], limits: Mapping[str, Mapping[str, str]]
+    ) -> None:
         """Make the pod's cgroups; a limit the kernel does not offer here is left out."""
-        pod = self.root / uid
-        pod.mkdir(exist_ok=True)
-        _enable(pod)
-        for container, files in limits.items():
-            folder = self.path(uid, container)
-            folder.mkdir(exist_ok=True)
-            for name, value in files.items():
-                with contextlib.suppress(OSError):
-                    (folder / name).write_text(value)
+        root = self.root / pod["metadata"]["uid"]
+        root.mkdir(exist_ok=True)
+        _enable(root)
+        for container, own in folders.items():
+            for folder in map(Path, own):
+                folder.mkdir(exist_ok=True)
+                for name, value in limits.get(container, {}).items():
+                    with contextlib.suppress(OSError):
+                        (folder / name).write_text(value)
 
     def remove(self, uid: str) -> None:
         """Remove the pod's cgroups; those still in use are left."""

@@ -49,6 +49,7 @@ class Options:
     port: int = 0
     client_authority: bytes | Path | None = None
     labels: dict[str, str] = field(default_factory=dict)
+    cgroup_root: str = ""
     simulated: Sequence[spec.NodeSpec] = ()
 
 
@@ -68,7 +69,7 @@ async def _run_processes(client: Client, options: Options, registered: asyncio.E
     layout = Layout(options.data_dir.resolve())
     layout.root.mkdir(parents=True, exist_ok=True, mode=0o700)
     identity = NodeIdentity(options.name, ADDRESS, capacity)
-    agent = NodeAgent(client, identity, layout, machine.base_environment(options.server))
+    agent = NodeAgent(client, identity, layout, machine.base_environment(options.server), options.cgroup_root)
     certificate, key = await asyncio.to_thread(serving_identity, layout.root, options.name)
     tls = server_context(certificate, key, client_authority=options.client_authority)
     async with await serve(Endpoint(agent, _is_trusted).handle, host=ADDRESS, port=options.port, ssl=tls) as server:
@@ -141,6 +142,11 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--client-ca-file", type=Path, help="authority of those who may read logs (default: the cluster's)"
     )
+    parser.add_argument(
+        "--cgroup-root",
+        default="",
+        help="cgroups of pods go below it as the kubelet's do (default: a place of its own)",
+    )
     parser.add_argument("--simulated", type=int, default=0, metavar="N", help="simulated nodes to add")
     parser.add_argument("--simulated-cpu", default="8", help="CPUs of each simulated node")
     parser.add_argument("--simulated-memory", default="32Gi", help="memory of each simulated node")
@@ -167,5 +173,6 @@ def options_of(arguments: argparse.Namespace, settings: config.ClusterConfig) ->
         pods=arguments.pods,
         port=arguments.port,
         client_authority=arguments.client_ca_file or authorities_of(settings.ssl).encode() or None,
+        cgroup_root=arguments.cgroup_root,
         simulated=simulated,
     )

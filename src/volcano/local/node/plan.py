@@ -6,14 +6,13 @@ Neighbours: `environment`, `volumes` and `rewriting` each do their part; `agent`
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.local.node import actions, environment, volumes
-from volcano.local.node.cgroups import Cgroups
 from volcano.local.node.layout import Layout, PodLayout
 from volcano.local.node.rewriting import rewrite, volume_variable
 from volcano.local.node.sources import PlanError, PodFacts, Sources
@@ -34,12 +33,13 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Machine:
-    """What plans depend on beyond the pod: the host's variables, whether it can isolate, where its cgroups are."""
+    """What plans depend on beyond the pod: the host's variables, whether it can isolate, where cgroups are."""
 
     layout: Layout
     base_environment: Mapping[str, str]
     isolate: bool
-    cgroups: Cgroups | None = None
+    cgroups: Callable[[str], list[str]] = lambda _container: []
+    """the folders of a container's cgroups"""
 
 
 def make_plan(pod: JsonObject, facts: PodFacts, sources: Sources, machine: Machine, started_at: float) -> PodPlan:
@@ -123,7 +123,6 @@ class _Planner:
             folder = rewrite(folder, mounts)
         security = {**(spec.get("securityContext") or {}), **(container.get("securityContext") or {})}
         own_policy = container.get("restartPolicy")
-        cgroups = self._machine.cgroups
         return {
             "name": container["name"],
             "argv": argv,
@@ -134,7 +133,7 @@ class _Planner:
             "mounts": [*mounts, *self._hosts(spec)] if self._machine.isolate else [],
             "user": security.get("runAsUser"),
             "group": security.get("runAsGroup"),
-            "cgroup": str(cgroups.path(self._facts.uid, container["name"])) if cgroups else "",
+            "cgroups": self._machine.cgroups(container["name"]),
             "probes": actions.probe_plans(container, self._facts.pod_ip),
             "post_start": actions.hook_plan(container, "postStart", self._facts.pod_ip),
             "pre_stop": actions.hook_plan(container, "preStop", self._facts.pod_ip),

@@ -13,12 +13,15 @@ import shutil
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
+from volcano.api.meta import JsonObject
 from volcano.local.node import files
 from volcano.local.node.cgroups import Cgroups, find
 from volcano.local.node.deaths import Watch, watch_death
+from volcano.local.node.kubepods import Kubepods
 from volcano.local.node.layout import Layout
 from volcano.local.node.supervisor import record
 from volcano.local.node.supervisor.documents import PodPlan, PodReport, StopOrder, new_pod_report
@@ -52,9 +55,10 @@ class Run:
 class ProcessRuntime:
     """`runs` holds every pod with a folder, by uid; `changed(uid)` is called when a report or a supervisor changes."""
 
-    def __init__(self, layout: Layout, changed: Callable[[str], None]) -> None:
+    def __init__(self, layout: Layout, changed: Callable[[str], None], cgroup_root: str = "") -> None:
         self.layout = layout
-        self.cgroups: Cgroups | None = None
+        self._cgroup_root = cgroup_root
+        self.cgroups: Cgroups | Kubepods | None = None
         self.runs: dict[str, Run] = {}
         self._changed = changed
         self._zygote = Zygote(layout.supervisor_log)
@@ -73,7 +77,7 @@ class ProcessRuntime:
         self._lock = record.claim(str(self.layout.lock))
         if self._lock is None:
             raise DataFolderInUse(f"data folder {self.layout.root} is in use by another node process: stop that one")
-        self.cgroups = find(self.layout.root)
+        self.cgroups = Kubepods(self._cgroup_root) if self._cgroup_root else find(self.layout.root)
         self._listen()
         await self._zygote.start()
         for folder in sorted(self.layout.pods.iterdir()):
@@ -91,11 +95,16 @@ class ProcessRuntime:
         if self._lock is not None:
             os.close(self._lock)
 
+    def folders_of(self, pod: JsonObject) -> Callable[[str], list[str]]:
+        """The folders of cgroups, by container."""
+        cgroups = self.cgroups
+        return (lambda _container: []) if cgroups is None else partial(cgroups.folders, pod)
+
     # Acting on pods
 
-    async def launch(self, plan: PodPlan, contents: Mapping[str, Content], limits: Limits) -> None:
+    async def launch(self, pod: JsonObject, plan: PodPlan, contents: Mapping[str, Content], limits: Limits) -> None:
         """Write down a new pod and give it a supervisor. `limits` are cgroup files by container."""
-        await asyncio.to_thread(self._create, plan, contents, limits)
+        await asyncio.to_thread(self._create, pod, plan, contents, limits)
         self.runs[plan["uid"]] = Run(plan, new_pod_report(plan))
         await self.supervise(plan["uid"])
 
@@ -131,10 +140,11 @@ class ProcessRuntime:
             self.cgroups.remove(uid)
         await asyncio.to_thread(shutil.rmtree, self.layout.pod(uid).root, ignore_errors=True)
 
-    def _create(self, plan: PodPlan, contents: Mapping[str, Content], limits: Limits) -> None:
+    def _create(self, pod: JsonObject, plan: PodPlan, contents: Mapping[str, Content], limits: Limits) -> None:
         files.prepare(self.layout, plan, contents)
         if self.cgroups is not None:
-            self.cgroups.create(plan["uid"], limits)
+            containers = (*plan["init"], *plan["containers"])
+            self.cgroups.create(pod, {one["name"]: one["cgroups"] for one in containers}, limits)
         record.write_durably(str(self.layout.pod(plan["uid"]).plan), plan)
 
     # Knowing what they do

@@ -67,18 +67,18 @@ def kill(pid: int, number: int) -> None:
 
 
 def empty_cgroup(container: ContainerPlan) -> None:
-    """Kill whatever is left in the container's cgroup."""
-    if container["cgroup"]:
-        with contextlib.suppress(OSError), open(os.path.join(container["cgroup"], "cgroup.kill"), "w") as file:
+    """Kill whatever is left in the container's cgroups. With cgroup v1 the kernel offers no way to."""
+    for folder in container["cgroups"]:
+        with contextlib.suppress(OSError), open(os.path.join(folder, "cgroup.kill"), "w") as file:
             file.write("1")
 
 
 def out_of_memory_kills(container: ContainerPlan) -> int:
-    """How often the kernel has killed in the container's cgroup for lack of memory."""
-    if not container["cgroup"]:
-        return 0
-    with contextlib.suppress(OSError), open(os.path.join(container["cgroup"], "memory.events")) as file:
-        return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+    """How often the kernel has killed in the container's cgroups for lack of memory."""
+    for folder in container["cgroups"]:
+        for name in ("memory.events", "memory.oom_control"):
+            with contextlib.suppress(OSError), open(os.path.join(folder, name)) as file:
+                return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
     return 0
 
 
@@ -122,8 +122,8 @@ def _redirect(output: int, errors: int) -> None:
 
 def _limit(container: ContainerPlan) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if container["cgroup"]:
-        with contextlib.suppress(OSError), open(os.path.join(container["cgroup"], "cgroup.procs"), "w") as file:
+    for folder in container["cgroups"]:
+        with contextlib.suppress(OSError), open(os.path.join(folder, "cgroup.procs"), "w") as file:
             file.write("0")
 
 

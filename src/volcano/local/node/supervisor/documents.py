@@ -53,7 +53,7 @@ class ProbePlan(TypedDict):
 
 
 class ContainerPlan(TypedDict):
-    """`cgroup` is the folder of the container's cgroup, "" where there is none."""
+    """`cgroups` are the folders of the container's cgroups: one with cgroup v2, one for each controller with v1."""
 
     name: str
     argv: list[str]
@@ -64,7 +64,7 @@ class ContainerPlan(TypedDict):
     mounts: list[Mount]
     user: int | None
     group: int | None
-    cgroup: str
+    cgroups: list[str]
     probes: dict[ProbeKind, ProbePlan]
     post_start: ActionPlan | None
     pre_stop: ActionPlan | None
