@@ -92,6 +92,9 @@ class Programs:
             self.stop(name)
         self._keeper.close()
 
+    def lives(self, name: str) -> bool:
+        return self._running[name].poll() is None
+
     def process_id(self, name: str) -> int:
         return self._running[name].pid
 

@@ -28,6 +28,8 @@ Indexer = Callable[[T], Iterable[str]]
 
 FIRST_DELAY_SECONDS = 0.2
 LONGEST_DELAY_SECONDS = 30.0
+UNREACHED_DELAY_SECONDS = 5.0
+"""Between attempts at a server that cannot be reached: these cost it nothing, and it may be back at any moment."""
 WATCH_SECONDS = (300, 600)
 INITIAL_SILENCE_SECONDS = 10.0
 SHORT_WATCH_SECONDS = 1.0
@@ -168,7 +170,7 @@ class Informer(Generic[T]):
             except (OSError, TimeoutError, msgspec.DecodeError) as error:
                 log.warning("%s: the watch broke: %s", self.resource.plural, error)
                 self._failed(error)
-                await self._pause(None)
+                await self._pause(None, UNREACHED_DELAY_SECONDS)
             else:
                 if seen == self.resource_version and loop.time() - started < SHORT_WATCH_SECONDS:
                     await self._pause(None)
@@ -230,9 +232,9 @@ class Informer(Generic[T]):
         first, last = self._troubled
         self.trouble, self._troubled = error, (now if now - last > FORGOTTEN_SECONDS else first, now)
 
-    async def _pause(self, seconds: float | None) -> None:
+    async def _pause(self, seconds: float | None, longest: float = LONGEST_DELAY_SECONDS) -> None:
         """Wait before the next attempt: what the server asked for, or twice as long as last time, with jitter."""
-        self._delay = min(max(self._delay * 2, FIRST_DELAY_SECONDS), LONGEST_DELAY_SECONDS)
+        self._delay = min(max(self._delay * 2, FIRST_DELAY_SECONDS), longest)
         await asyncio.sleep(max(seconds or 0.0, self._delay * self._rng.uniform(0.5, 1.0)))
 
     # Keeping the store

@@ -170,7 +170,9 @@ class LeaderElector:
             async with asyncio.timeout(self._renew_seconds):
                 renewed = await self._renew() or await self._take()
         except (ApiError, OSError, TimeoutError) as error:
-            log.warning("cannot renew the lease %s/%s: %s", self._namespace, self._name, error or "timeout")
+            log.warning(
+                "cannot renew the lease %s/%s: %s", self._namespace, self._name, str(error) or type(error).__name__
+            )
             return False
         if renewed:
             self._renewed_at = started
