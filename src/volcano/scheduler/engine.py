@@ -70,7 +70,10 @@ def open_session(
     clock: Clock | None = None,
 ) -> Session:
     """A session with its plugins open. Whoever opens one must `restore()` it."""
+    problems = _prepare(cluster, conf, registry)
     session = Session(cluster, conf, options, now, rng, on_commit, clock)
+    for problem in problems:
+        session.warn(problem)
     tiers: list[list[tuple[Plugin, frozenset[str]]]] = []
     for tier in conf.tiers:
         opened: list[tuple[Plugin, frozenset[str]]] = []
@@ -87,6 +90,18 @@ def open_session(
         tiers.append(opened)
     session.use(tiers)
     return session
+
+
+def _prepare(cluster: Cluster, conf: Conf, registry: Registry) -> list[str]:
+    """Let plugins bring up to date what nodes offer; what goes wrong with that."""
+    problems = []
+    for option in conf.plugins:
+        kind = registry.plugins.get(option.name, Plugin)
+        try:
+            kind.prepare(cluster)
+        except Exception as problem:  # noqa: BLE001 - a plugin may raise anything; it is named and passed over
+            problems.append(f"plugin {option.name!r}: prepare failed: {type(problem).__name__}: {problem}")
+    return problems
 
 
 def _run(session: Session, name: str, registry: Registry) -> None:

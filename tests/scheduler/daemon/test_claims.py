@@ -13,10 +13,11 @@ from tests.scheduler.daemon.bench import Bench, bench, eventually
 from volcano.api import keys
 from volcano.api.core import ResourceClaim
 from volcano.api.core.dra import ClaimAllocation
+from volcano.api.meta import ObjectMeta, OwnerReference
 from volcano.api.resources import DEVICE_CLASSES, NODES, PODGROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from volcano.kube.errors import Conflict
 from volcano.scheduler.daemon.claims import settle
-from volcano.scheduler.framework.decisions import DeviceAllocation, NodeLock
+from volcano.scheduler.framework.decisions import DeviceAllocation, NodeLock, OwnClaim
 from volcano.testing.builders import gang, pod
 
 GPU_CONF = """
@@ -85,6 +86,46 @@ def test_a_claim_that_has_lost_its_allocation_is_a_conflict() -> None:
             decided = DeviceAllocation("default/one-gpu", "", None, "p", "uid")
             with pytest.raises(Conflict, match="lost its allocation"):
                 await settle(b.client, [decided], 1.0)
+
+    asyncio.run(scenario())
+
+
+def test_a_claim_for_extended_resources_is_made_with_the_binding() -> None:
+    async def scenario() -> None:
+        async with bench() as b:
+            named = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+            await b.client.create(DEVICE_CLASSES.untyped, named)
+            await b.client.create(RESOURCE_SLICES.untyped, SLICE)
+            member = pod("train-0", group="train", cpu=1)
+            resources = member.spec.containers[0].resources
+            resources.limits["example.com/gpu"] = resources.requests["example.com/gpu"] = 1
+            await b.submit(gang("train", pods=[member]))
+
+            async def bound() -> bool:
+                return bool((await b.pod("train-0")).spec.node_name)
+
+            await eventually(bound)
+            (claim,) = (await b.client.list(RESOURCE_CLAIMS)).items
+            assert claim.status.allocation is not None
+            assert [result.device for result in claim.status.allocation.devices.results] == ["gpu0"]
+            told = await b.client.get(PODS.untyped, "train-0", "default")
+            status = told["status"]["extendedResourceClaimStatus"]
+            assert status["resourceClaimName"] == claim.metadata.name
+            assert [mapping["resourceName"] for mapping in status["requestMappings"]] == ["example.com/gpu"]
+
+            kept = ObjectMeta(
+                name=claim.metadata.name, namespace="default", owner_references=claim.metadata.owner_references
+            )
+            own = OwnClaim(ResourceClaim(metadata=kept, spec=claim.spec), ())
+            (consumer,) = claim.status.reserved_for
+            again = DeviceAllocation(
+                claim.metadata.key, claim.metadata.uid, claim.status.allocation, "train-0", consumer.uid, own
+            )
+            await settle(b.client, [again], 1.0)  # what an attempt before left is written anew
+            assert (await b.client.get(RESOURCE_CLAIMS, claim.metadata.name, "default")).status.allocation is not None
+            kept.owner_references = [OwnerReference(api_version="v1", kind="Pod", name="train-0", uid="another")]
+            with pytest.raises(Conflict, match="is not for pod"):
+                await settle(b.client, [again], 1.0)
 
     asyncio.run(scenario())
 

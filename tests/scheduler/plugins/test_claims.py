@@ -429,3 +429,103 @@ def test_a_job_whose_minimum_breaks_a_limit_is_not_let_in_beside_one_that_was() 
         "default/b": "Pending",
     }
     assert "4 needed, 3 allowed" in str(decisions.reason("b"))
+
+
+GPU = "example.com/gpu"
+
+
+def extended_world(slices: list[ResourceSlice], pods: list[Pod], *, plugin_gpus: int = 0, conf: str = CONF) -> World:
+    """A class whose devices count as the resource GPU; n3 has `plugin_gpus` of it from a device plugin."""
+    third = node("n3")
+    if plugin_gpus:
+        third.status.allocatable[GPU] = third.status.capacity[GPU] = plugin_gpus
+    world = World(nodes=[node("n1"), node("n2"), third], conf=conf)
+    named = device_class()
+    named.spec.extended_resource_name = GPU
+    world.add("deviceclasses", named)
+    world.add("resourceslices", *slices)
+    world.add_gang(gang("g", pods=pods, min_available=1))
+    return world
+
+
+def taker(name: str, number: int = 1, resource: str = GPU) -> Pod:
+    return pod(name, group="g", cpu=1, resources={resource: number})
+
+
+def made(world: World) -> dict[str, tuple[str, list[str]]]:
+    """By pod, its node and the devices of the claim that is made for it."""
+    found = {}
+    for bind in world.cycle().committed:
+        devices = [
+            result.device
+            for one in bind.claims
+            if isinstance(one, DeviceAllocation) and one.made is not None and one.allocation is not None
+            for result in one.allocation.devices.results
+        ]
+        found[bind.name] = (bind.node, devices)
+    return found
+
+
+@pytest.mark.parametrize("resource", [GPU, "deviceclass.resource.kubernetes.io/gpu"])
+def test_drivers_serve_extended_resources(resource: str) -> None:
+    takers = [taker(f"p{i}", 2, resource) for i in range(2)]
+    world = extended_world([offer("n1", devices("d0", "d1", "d2"))], takers)
+
+    assert made(world) == {"p0": ("n1", ["d0", "d1"])}
+    assert made(world) == {}  # what was decided counts before the API server shows it
+
+
+def test_the_claim_belongs_to_the_pod_and_says_which_container_has_which_request() -> None:
+    world = extended_world([offer("n1", devices("d0"))], [taker("p")])
+
+    (decided,) = world.cycle().committed[0].claims
+
+    assert isinstance(decided, DeviceAllocation)
+    assert decided.made is not None
+    meta = decided.made.claim.metadata
+    assert meta.annotations == {"resource.kubernetes.io/extended-resource-claim": "true"}
+    assert [owner.name for owner in meta.owner_references] == ["p"]
+    (request,) = decided.made.claim.spec.devices.requests
+    mapping = {"containerName": "main", "resourceName": GPU, "requestName": request.name}
+    assert decided.made.mappings == (mapping,)
+
+
+def test_where_a_device_plugin_offers_the_resource_there_is_no_claim() -> None:
+    world = extended_world([offer("n3", devices("d0"))], [taker("p"), taker("q")], plugin_gpus=1)
+
+    assert made(world) == {"p": ("n3", [])}
+
+
+def test_devices_count_as_what_their_nodes_offer() -> None:
+    world = extended_world(
+        [], [taker("p")], conf=CONF.replace("{name: predicates}", "{name: predicates}, {name: proportion}")
+    )
+
+    assert made(world) == {}
+
+    world.add("resourceslices", offer("n2", devices("d0")))
+    assert made(world) == {"p": ("n2", ["d0"])}
+    row = world.cluster.nodes.row_of["n2"]
+    dimension = world.cluster.dimensions.find(GPU)
+    assert world.cluster.nodes.allocatable[row][dimension] == 1000
+
+    world.update("nodes", node("n2"))  # an event of the node does not make them vanish
+    world.cycle()
+    assert world.cluster.nodes.allocatable[row][dimension] == 1000
+
+    world.remove("deviceclasses", device_class())
+    world.cycle()
+    assert world.cluster.nodes.allocatable[row][dimension] == 0
+
+
+def test_a_claim_of_an_earlier_attempt_is_written_anew() -> None:
+    world = extended_world([offer("n1", devices("d0"))], [taker("p")])
+    (decided,) = world.cycle().committed[0].claims
+    assert isinstance(decided, DeviceAllocation)
+    assert decided.made is not None
+    written = msgspec.to_builtins(decided.made.claim)
+    written["status"] = {"allocation": msgspec.to_builtins(decided.allocation)}
+    again = extended_world([offer("n1", devices("d0"))], [taker("p"), taker("q")])
+    again.add("resourceclaims", msgspec.convert(written, ResourceClaim))
+
+    assert made(again) == {"p": ("n1", ["d0"])}

@@ -17,10 +17,10 @@ from volcano.api import keys
 from volcano.api.core import ResourceClaim
 from volcano.api.core.dra import ClaimConsumer
 from volcano.api.meta import JsonObject
-from volcano.api.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, RESOURCE_CLAIMS
+from volcano.api.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, RESOURCE_CLAIMS
 from volcano.kube.client import Client
-from volcano.kube.errors import Conflict, NotFound
-from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation, NodeLock, Settlement
+from volcano.kube.errors import AlreadyExists, Conflict, NotFound
+from volcano.scheduler.framework.decisions import ClaimBinding, DeviceAllocation, NodeLock, OwnClaim, Settlement
 from volcano.scheduler.plugins.kubernetes.claims.pods import has_failed, is_lost, is_ready
 from volcano.scheduler.plugins.kubernetes.volumes.claims import is_bound
 
@@ -70,11 +70,13 @@ async def _announce(client: Client, binding: ClaimBinding) -> None:
 async def _allocate(client: Client, decided: DeviceAllocation) -> ResourceClaim:
     """Write the allocation, unless there is one, and that the pod uses it. Somebody else's change is a conflict."""
     namespace, _, name = decided.claim.partition("/")
-    claim = await client.get(RESOURCE_CLAIMS, name, namespace)
+    claim = await _made(client, decided.made) if decided.made else await client.get(RESOURCE_CLAIMS, name, namespace)
     if decided.claim_uid and claim.metadata.uid != decided.claim_uid:
         raise NotFound(f"claim {decided.claim} was replaced by another one of its name")
     status: JsonObject = {}
-    if claim.status.allocation is None or (is_lost(claim) and decided.allocation is not None):
+    if claim.status.allocation is not None and decided.allocation is not None and (decided.made or is_lost(claim)):
+        claim = await _give_back(client, claim, decided.pod_uid)  # it cannot be replaced where it stands
+    if claim.status.allocation is None:
         if decided.allocation is None:
             raise Conflict(f"claim {decided.claim} has lost its allocation")
         if DEVICE_FINALIZER not in claim.metadata.finalizers:
@@ -84,13 +86,28 @@ async def _allocate(client: Client, decided: DeviceAllocation) -> ResourceClaim:
             }
             claim = await client.patch(RESOURCE_CLAIMS, name, {"metadata": kept}, namespace)
         status["allocation"] = {**msgspec.to_builtins(decided.allocation), **_stamp(decided)}
-        if claim.status.devices:
-            status["devices"] = None  # they tell of devices that it has no more
     consumers = [consumer for consumer in claim.status.reserved_for if consumer.uid != decided.pod_uid]
     me = ClaimConsumer(resource="pods", name=decided.pod_name, uid=decided.pod_uid)
     status["reservedFor"] = msgspec.to_builtins([*consumers, me])
     patch = {"metadata": {"resourceVersion": claim.metadata.resource_version}, "status": status}
-    return await client.patch(RESOURCE_CLAIMS, name, patch, namespace, subresource="status")
+    claim = await client.patch(RESOURCE_CLAIMS, name, patch, namespace, subresource="status")
+    if decided.made:
+        told = {"resourceClaimName": name, "requestMappings": list(decided.made.mappings)}
+        about = {"metadata": {"uid": decided.pod_uid}, "status": {"extendedResourceClaimStatus": told}}
+        await client.patch(PODS, decided.pod_name, about, namespace, subresource="status")
+    return claim
+
+
+async def _made(client: Client, own: OwnClaim) -> ResourceClaim:
+    """A claim for this very pod; there may be one from an attempt before."""
+    meta = own.claim.metadata
+    try:
+        return await client.create(RESOURCE_CLAIMS, own.claim)
+    except AlreadyExists:
+        found = await client.get(RESOURCE_CLAIMS, meta.name, meta.namespace)
+    if {owner.uid for owner in found.metadata.owner_references} != {owner.uid for owner in meta.owner_references}:
+        raise Conflict(f"claim {meta.key} is not for pod {meta.owner_references[0].name}: delete it")
+    return found
 
 
 def _stamp(decided: DeviceAllocation) -> JsonObject:
@@ -106,7 +123,7 @@ async def _prepared(client: Client, decided: DeviceAllocation, claim: ResourceCl
     pause = FIRST_LOOK_SECONDS
     while has_failed(claim) or not is_ready(claim):
         if has_failed(claim) or time.monotonic() > deadline:
-            await _give_back(client, claim, decided)
+            await _give_back(client, claim, decided.pod_uid)
             verb = "cannot be" if has_failed(claim) else "were not"
             raise TimeoutError(f"devices of claim {decided.claim} {verb} made ready: others are looked for")
         await asyncio.sleep(pause)
@@ -114,14 +131,15 @@ async def _prepared(client: Client, decided: DeviceAllocation, claim: ResourceCl
         claim = await client.get(RESOURCE_CLAIMS, claim.metadata.name, claim.metadata.namespace)
 
 
-async def _give_back(client: Client, claim: ResourceClaim, decided: DeviceAllocation) -> None:
+async def _give_back(client: Client, claim: ResourceClaim, pod_uid: str) -> ResourceClaim:
     """This pod does not use the claim, and if nobody else does, its devices are free again."""
-    others = [consumer for consumer in claim.status.reserved_for if consumer.uid != decided.pod_uid]
+    others = [consumer for consumer in claim.status.reserved_for if consumer.uid != pod_uid]
     status: JsonObject = {"reservedFor": msgspec.to_builtins(others) or None}
     if not others:
         status |= {"allocation": None, "devices": None}
     patch = {"metadata": {"resourceVersion": claim.metadata.resource_version}, "status": status}
-    await client.patch(RESOURCE_CLAIMS, claim.metadata.name, patch, claim.metadata.namespace, subresource="status")
+    name, namespace = claim.metadata.name, claim.metadata.namespace
+    return await client.patch(RESOURCE_CLAIMS, name, patch, namespace, subresource="status")
 
 
 async def _lock(client: Client, lock: NodeLock) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from volcano.api.core.dra import ClaimAllocation
+from volcano.api.core.dra import ClaimAllocation, ResourceClaim
+from volcano.api.meta import JsonObject
 from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.framework.reasons import Reason
 
@@ -20,6 +21,14 @@ class ClaimBinding:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnClaim:
+    """The claim that stands for a pod's extended resources, and which of its requests serves which container."""
+
+    claim: ResourceClaim
+    mappings: tuple[JsonObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceAllocation:
     """A resource claim that a pod uses from now on; `allocation` is set if its devices are chosen with the pod."""
 
@@ -28,6 +37,8 @@ class DeviceAllocation:
     allocation: ClaimAllocation | None
     pod_name: str
     pod_uid: str
+    made: OwnClaim | None = None
+    """The claim does not exist yet: it is created for the pod."""
 
 
 @dataclass(frozen=True, slots=True)

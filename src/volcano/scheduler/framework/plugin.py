@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from volcano.scheduler.cluster.cluster import Cluster
     from volcano.scheduler.cluster.jobs import Job, SubJob
     from volcano.scheduler.cluster.nodes import Index, Mask, NodeTable, Rows
     from volcano.scheduler.cluster.profiles import Profile
@@ -99,6 +100,10 @@ class Plugin:
         return cls.watches
 
     # Life
+
+    @classmethod
+    def prepare(cls, cluster: Cluster) -> None:
+        """A session is about to begin: last chance to change what nodes offer."""
 
     def open(self, session: Session) -> None:
         """A session begins. `self.session` and `self.nodes` are set."""

@@ -14,7 +14,6 @@ from volcano.scheduler.framework.decisions import DeviceAllocation
 from volcano.scheduler.framework.plugin import ScoreTerm
 from volcano.scheduler.framework.reasons import Reason, Refusal, Stage
 from volcano.scheduler.plugins.kubernetes.claims.booking import DeviceBooking
-from volcano.scheduler.plugins.kubernetes.claims.pods import has_claims
 from volcano.scheduler.plugins.kubernetes.claims.selectors import SelectorError
 from volcano.scheduler.plugins.predicates.verdict import PLUGIN, Verdict
 
@@ -37,7 +36,7 @@ class ClaimRules:
         return Reason(Stage.DEVICE, "ResourceClaim", blocker=task.key, message=text)
 
     def judge(self, profile: Profile, rows: Rows, verdict: Verdict) -> None:
-        if not has_claims(profile.pod):
+        if not self._booking.concerns(profile.pod):
             return
         verdict.refuse(~self._booking.reachable(profile)[rows.index], NOT_AVAILABLE)
         refusals: dict[Refusal, list[int]] = {}
@@ -68,7 +67,7 @@ class ClaimRules:
 
     def promise(self, tasks: Sequence[Task]) -> Reason | None:
         """What was promised to the others of them is taken back by `release`."""
-        if not has_claims(tasks[0].pod):
+        if not self._booking.concerns(tasks[0].pod):
             return None
         for task in tasks:
             problem = self._booking.promise(task)
@@ -77,7 +76,7 @@ class ClaimRules:
         return None
 
     def release(self, tasks: Sequence[Task]) -> None:
-        if has_claims(tasks[0].pod):
+        if self._booking.concerns(tasks[0].pod):
             for task in tasks:
                 self._booking.release(task)
 

@@ -6,6 +6,7 @@ The rules are Kubernetes' and live in plugins/kubernetes/; room for resources is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from volcano.scheduler.framework.plugin import Plugin, ScoreTerm
 from volcano.scheduler.framework.reasons import FITS, Codes, Reason
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.kubernetes import coupling, node_terms, ports, taints
+from volcano.scheduler.plugins.kubernetes.claims.booking import Decided
+from volcano.scheduler.plugins.kubernetes.claims.extended import ExtendedResources
 from volcano.scheduler.plugins.kubernetes.inter_pod import InterPodAffinity
 from volcano.scheduler.plugins.kubernetes.spread import TopologySpread
 from volcano.scheduler.plugins.predicates import verdict as refusals
@@ -26,6 +29,9 @@ from volcano.scheduler.plugins.predicates.arguments import Arguments
 from volcano.scheduler.plugins.predicates.claims import ClaimRules
 from volcano.scheduler.plugins.predicates.verdict import Verdict
 from volcano.scheduler.plugins.predicates.volumes import VolumeRules
+
+if TYPE_CHECKING:
+    from volcano.scheduler.cluster.cluster import Cluster
 
 
 class Predicates(Plugin):
@@ -45,6 +51,10 @@ class Predicates(Plugin):
         "resourceslices",
         "deviceclasses",
     )
+
+    @classmethod
+    def prepare(cls, cluster: Cluster) -> None:
+        cluster.index(ExtendedResources).refresh(cluster.index(Decided))
 
     def open(self, session: Session) -> None:
         arguments: Arguments = self.arguments

@@ -14,11 +14,12 @@ import numpy as np
 from volcano.scheduler.cluster.nodes import Index, Mask
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework.decisions import DeviceAllocation
+from volcano.scheduler.framework.decisions import DeviceAllocation, OwnClaim
 from volcano.scheduler.plugins.kubernetes import node_terms
 from volcano.scheduler.plugins.kubernetes.claims import selectors
 from volcano.scheduler.plugins.kubernetes.claims.allocator import Market, Search, preference
 from volcano.scheduler.plugins.kubernetes.claims.consumption import Consumed, from_quantities
+from volcano.scheduler.plugins.kubernetes.claims.extended import MARK, ExtendedResources
 from volcano.scheduler.plugins.kubernetes.claims.pods import (
     CLAIMS,
     CLASSES,
@@ -32,7 +33,7 @@ from volcano.scheduler.plugins.kubernetes.claims.pods import (
 from volcano.scheduler.plugins.kubernetes.claims.pools import Counter, DeviceId, Pools
 
 if TYPE_CHECKING:
-    from volcano.api.core import ResourceClaim
+    from volcano.api.core import Pod, ResourceClaim
     from volcano.api.core.dra import ClaimAllocation
     from volcano.scheduler.cluster.cluster import Cluster
 
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 class Promise:
     allocation: ClaimAllocation
     tasks: set[str] = field(default_factory=set)
+    own: OwnClaim | None = None
+    """The claim is yet to be created."""
 
 
 class Decided:
@@ -53,10 +56,14 @@ class Decided:
         self.by_claim: dict[str, Promise] = {}
 
     def refresh(self) -> None:
+        """Forget what the API server shows by now, and what is not wanted any more."""
         claims = self._cluster.objects[CLAIMS]
         for key, promise in list(self.by_claim.items()):
             claim = claims.get(key)
-            visible = claim is None or (claim.status.allocation is not None and not is_lost(claim))
+            if claim is None:
+                visible = promise.own is None
+            else:
+                visible = claim.status.allocation is not None and not is_lost(claim)
             if visible or not any(self._waits(uid) for uid in promise.tasks):
                 del self.by_claim[key]
 
@@ -82,7 +89,8 @@ class DeviceBooking:
         self._cluster = cluster
         self._decided = cluster.index(Decided)
         self._decided.refresh()
-        self._promises = {key: Promise(p.allocation, set(p.tasks)) for key, p in self._decided.by_claim.items()}
+        self._extended = cluster.index(ExtendedResources)
+        self._promises = {key: Promise(p.allocation, set(p.tasks), p.own) for key, p in self._decided.by_claim.items()}
         self._version = 0
         self._seen: dict[int, int] = {}
         self._market: tuple[int, Market] | None = None
@@ -93,11 +101,15 @@ class DeviceBooking:
         """Why the pod's claims keep it from every node."""
         return claims_of(self._cluster, task.pod).problem if has_claims(task.pod) else ""
 
+    def concerns(self, pod: Pod) -> bool:
+        """Whether devices are found for it here."""
+        return has_claims(pod) or self._extended.concerns(pod)
+
     def couples(self, profile: Profile) -> bool:
-        return has_claims(profile.pod)
+        return self.concerns(profile.pod)
 
     def affected(self, profile: Profile, changed: Index) -> Index | None:
-        if not has_claims(profile.pod) or self._seen.get(profile.id, 0) == self._version:
+        if not self.concerns(profile.pod) or self._seen.get(profile.id, 0) == self._version:
             return changed[:0]
         self._seen[profile.id] = self._version
         shares_claims = any(entry.resource_claim_name for entry in profile.pod.spec.resource_claims)
@@ -118,7 +130,7 @@ class DeviceBooking:
         """Devices on that node for what is not allocated yet; raises SelectorError."""
         key = (profile.id, row)
         if key not in self._found:
-            self._found[key] = self._search(self._open(claims_of(self._cluster, profile.pod)), row)
+            self._found[key] = self._search(self._wanted(profile, row), row)
         return self._found[key]
 
     def has_preferences(self, profile: Profile) -> bool:
@@ -130,21 +142,22 @@ class DeviceBooking:
 
     def preference(self, profile: Profile, row: int) -> int:
         """How good the alternatives are that this node offers; 0 where it has none."""
-        pending = self._open(claims_of(self._cluster, profile.pod))
         try:
             found = self.search(profile, row)
         except selectors.SelectorError:
             return 0
-        return preference(pending, found) if found else 0
+        return preference(self._wanted(profile, row), found) if found else 0
 
     # Promises
 
     def promise(self, task: Task) -> str:
         """Reserve devices on the task's node; a text says why that cannot be done."""
-        if not has_claims(task.pod):
+        if not self.concerns(task.pod):
             return ""
         claims = claims_of(self._cluster, task.pod)
-        pending = self._open(claims)
+        own = self._own_claim(task)
+        mine = [own.claim] if own is not None and own.claim.metadata.key not in self._promises else []
+        pending = [*self._open(claims), *mine]
         try:
             found = self._search(pending, task.node)
         except selectors.SelectorError as problem:
@@ -155,6 +168,10 @@ class DeviceBooking:
             self._promises[claim.metadata.key] = Promise(allocation)
         for claim in claims.pending:
             self._promises[claim.metadata.key].tasks.add(task.uid)
+        for claim in mine:
+            promise = self._promises[claim.metadata.key]
+            promise.tasks.add(task.uid)
+            promise.own = own
         self._changed()
         return ""
 
@@ -168,18 +185,19 @@ class DeviceBooking:
 
     def decide(self, task: Task) -> Iterator[DeviceAllocation]:
         """The pod is bound: what its claims get, and that it uses them."""
-        if not has_claims(task.pod):
+        if not self.concerns(task.pod):
             return
         claims = claims_of(self._cluster, task.pod)
-        for claim in (*claims.pending, *claims.allocated):
+        own = self._own_claim(task)
+        for claim in (*claims.pending, *claims.allocated, *((own.claim,) if own is not None else ())):
             key = claim.metadata.key
             promise = self._promises.get(key)
             if promise is not None:
-                kept = self._decided.by_claim.setdefault(key, Promise(promise.allocation))
+                kept = self._decided.by_claim.setdefault(key, Promise(promise.allocation, own=promise.own))
                 kept.tasks.add(task.uid)
-            yield DeviceAllocation(
-                key, claim.metadata.uid, promise.allocation if promise else None, task.name, task.uid
-            )
+            allocation = promise.allocation if promise is not None else None
+            made = own if own is not None and claim is own.claim else None
+            yield DeviceAllocation(key, claim.metadata.uid, allocation, task.name, task.uid, made)
 
     # Inside
 
@@ -195,6 +213,14 @@ class DeviceBooking:
         if not pending:
             return []
         return Search(self._cluster.nodes.names[row], self.pools.at(row), self._on_the_market(), pending).run()
+
+    def _wanted(self, profile: Profile, row: int) -> list[ResourceClaim]:
+        """Claims for which such a pod would need devices on that node."""
+        own = self._extended.claim(profile.pod, self._cluster.nodes.objects[row])
+        return [*self._open(claims_of(self._cluster, profile.pod)), *((own.claim,) if own is not None else ())]
+
+    def _own_claim(self, task: Task) -> OwnClaim | None:
+        return self._extended.claim(task.pod, self._cluster.nodes.objects[task.node])
 
     def _open(self, claims: PodClaims) -> list[ResourceClaim]:
         return [claim for claim in claims.pending if claim.metadata.key not in self._promises]
@@ -222,7 +248,11 @@ class DeviceBooking:
     def _in_use(self) -> tuple[set[DeviceId], dict[DeviceId, Consumed]]:
         """Devices that have one user, and what is used of those that may have several."""
         claims: dict[str, ResourceClaim] = self._cluster.objects[CLAIMS]
-        shown = (claim.status.allocation for claim in claims.values() if claim.status.allocation is not None)
+        shown = (
+            claim.status.allocation
+            for claim in claims.values()
+            if claim.status.allocation is not None and not self._is_left_over(claim)
+        )
         taken: set[DeviceId] = set()
         shared: dict[DeviceId, Consumed] = {}
         for allocation in (*shown, *(promise.allocation for promise in self._promises.values())):
@@ -235,6 +265,15 @@ class DeviceBooking:
                 elif not result.admin_access:
                     taken.add(identity)
         return taken, shared
+
+    def _is_left_over(self, claim: ResourceClaim) -> bool:
+        """Made for the extended resources of a pod that was not bound after all: it is written anew."""
+        if MARK not in claim.metadata.annotations:
+            return False
+        owners = (self._cluster.tasks.get(owner.uid) for owner in claim.metadata.owner_references)
+        return any(owner is not None and not owner.pod.spec.node_name for owner in owners) and (
+            claim.metadata.key not in self._promises
+        )
 
 
 def _spend(left: dict[Counter, int], counter: Counter, amount: int) -> None:
