@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from volcano.api.core import Pod
+from volcano.api.meta import LabelSelector
+from volcano.api.scheduling import PodGroup, SubGroupPolicySpec
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, MODIFIED, Ingest
 from volcano.scheduler.cluster.resources import CPU, PODS
@@ -197,3 +199,28 @@ def test_resources_seen_late_fit_into_every_table() -> None:
     world.add_gang(gang("late", pods=1, resources={"example.com/r19": 1}))
 
     assert world.cycle().binds == {"default/late-worker-0": "n2"}
+
+
+def test_sub_groups_stay_known_when_only_the_status_of_their_podgroup_changes() -> None:
+    cluster, ingest = empty()
+    train = gang("train", pods=4, cpu=1)
+    policy = SubGroupPolicySpec(
+        name="worker",
+        sub_group_size=2,
+        min_sub_groups=2,
+        label_selector=LabelSelector(match_labels={"role": "worker"}),
+        match_label_keys=["part"],
+    )
+    train.pod_group.spec.sub_group_policy = [policy]
+    for number, member in enumerate(train.pods):
+        member.metadata.labels = {"role": "worker", "part": str(number // 2)}
+    ingest.apply(ADDED, "queues", queue("default"))
+    ingest.apply(ADDED, "podgroups", train.pod_group)
+    for member in train.pods:
+        ingest.apply(ADDED, "pods", member)
+    later = msgspec.json.decode(msgspec.json.encode(train.pod_group), type=PodGroup)
+    later.status.phase = "Running"
+
+    ingest.apply(MODIFIED, "podgroups", later)
+
+    assert not cluster.jobs["default/train"].groups_short_of("valid")

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.tasks import ALLOCATED_STATUSES, Status
 from volcano.scheduler.framework import conf as conf_file
+from volcano.scheduler.plugins.reservations import Claims
 from volcano.testing.builders import Gang, gang, node, priority_class, queue
 from volcano.testing.world import World
 
@@ -139,3 +141,17 @@ def _books_agree(world: World) -> None:
             assert job.pending.keys() == {t.uid for t in job.tasks.values() if t.status is Status.PENDING}
             allocated += held
         assert (owned.allocated == allocated).all()
+    waiting = {key for key, job in cluster.scheduled.items() if job.is_restless}
+    assert {job.key for job in cluster.restless_jobs()} == waiting
+    assert _sums(Claims.of(cluster)) == _sums(_from_scratch(cluster))
+
+
+def _from_scratch(cluster: Cluster) -> Claims:
+    claims = Claims(cluster)
+    claims.refresh()
+    return claims
+
+
+def _sums(claims: Claims) -> tuple[list[int], ...]:
+    sums = [amount for by_queue in (claims.claimed, claims.elastic) for _, amount in sorted(by_queue.items())]
+    return tuple(amount.tolist() for amount in (claims.promised, *sums) if amount.any())

@@ -42,7 +42,7 @@ class Allocate(Action):
 
     def _worksheets(self, session: Session) -> dict[str, Worksheet]:
         sheets: dict[str, Worksheet] = {}
-        for job in session.jobs.values():
+        for job in session.restless_jobs:
             if job.pending:
                 with session.isolated(job):
                     sheet = self._worksheet(session, job)

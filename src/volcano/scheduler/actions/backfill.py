@@ -17,7 +17,7 @@ class Backfill(Action):
 
     def execute(self, session: Session) -> None:
         waiting: defaultdict[str, list[Job]] = defaultdict(list)
-        for job in session.jobs.values():
+        for job in session.restless_jobs:
             open_tasks = job.tally.best_effort_pending or job.tally.waiting
             if open_tasks and not job.is_pending and session.job_valid(job) is None:
                 waiting[job.queue_name].append(job)

@@ -18,7 +18,7 @@ class Enqueue(Action):
 
     def execute(self, session: Session) -> None:
         waiting: defaultdict[str, list[Job]] = defaultdict(list)
-        for job in session.jobs.values():
+        for job in session.restless_jobs:
             if job.is_pending:
                 waiting[job.queue_name].append(job)
         jobs = {queue: Heap(session.job_order, members) for queue, members in waiting.items()}

@@ -29,7 +29,7 @@ Accepts = Callable[[], bool]
 def starving_jobs(session: Session) -> dict[str, Heap[Job]]:
     """By queue, the jobs that are below their minimum and may claim room, the first to be served on top."""
     claimants: defaultdict[str, list[Job]] = defaultdict(list)
-    for job in session.jobs.values():
+    for job in session.restless_jobs:
         if job.pending and not job.is_pending and session.job_starving(job) and session.job_valid(job) is None:
             claimants[job.queue_name].append(job)
     return {name: Heap(session.job_order, jobs) for name, jobs in claimants.items()}

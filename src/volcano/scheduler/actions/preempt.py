@@ -46,7 +46,7 @@ class Preempt(Action):
 
     def execute(self, session: Session) -> None:
         claimants: defaultdict[str, list[Job]] = defaultdict(list)
-        for job in session.jobs.values():
+        for job in session.restless_jobs:
             if job.pending and not job.is_pending and not job.has_topology and _may_claim(session, job):
                 claimants[job.queue_name].append(job)
         queues = session.queue_heap(session.queues[name] for name in claimants)

@@ -39,6 +39,10 @@ class Cluster:
         self.profiles = Profiles(self.dimensions)
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
+        self.scheduled: dict[str, Job] = {}
+        """Jobs whose PodGroup and queue exist; others are not scheduled."""
+        self.homeless: dict[str, Job] = {}
+        """Jobs with a PodGroup whose queue does not exist."""
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, int] = {}
         self.default_priority = 0
@@ -56,6 +60,8 @@ class Cluster:
         """Tasks on nodes that are not known (yet), by node name."""
         self.on_pods_moved: list[PodsMoved] = []
         """Called with rows, how many pods came to (or left) each, their profile, and whether they are terminating."""
+        self._registers: list[dict[str, Job]] = []
+        self._restless = self.register()
         self._indexes: dict[Any, Any] = {}
         self.dimensions.on_widen(self._widen)
 
@@ -65,6 +71,18 @@ class Cluster:
         if found is None:
             found = self._indexes[kind] = kind(self)
         return found
+
+    def register(self) -> dict[str, Job]:
+        """A register of the jobs that have changed, all at first. Who asks for it takes out what it has dealt with."""
+        self._registers.append(dict(self.jobs))
+        return self._registers[-1]
+
+    def restless_jobs(self) -> list[Job]:
+        """Scheduled jobs that wait for something: the only ones for which a cycle has anything to do."""
+        scheduled, register = self.scheduled, self._restless
+        for key in [key for key, job in register.items() if not (key in scheduled and job.is_restless)]:
+            del register[key]
+        return list(register.values())
 
     # Tasks in and out
 
@@ -185,17 +203,22 @@ class Cluster:
         """The job of this key, made if need be: pods may come before their PodGroup."""
         job = self.jobs.get(key)
         if job is None:
-            job = self.jobs[key] = Job(key, self.dimensions)
+            job = self.jobs[key] = Job(key, self.dimensions, self._registers)
         return job
 
     def put_pod_group(self, pod_group: PodGroup) -> Job:
         job = self.job(pod_group.metadata.key)
         spec = pod_group.spec
-        policies_changed = job.pod_group is None or job.policies != spec.sub_group_policy
-        seen_before = job.pod_group.status.phase if job.pod_group is not None else None
-        if pod_group.status.phase != seen_before:  # else the phase that was decided stands until it is written
+        before = job.pod_group
+        policies_changed = before is None or job.policies != spec.sub_group_policy
+        if before is None or pod_group.status.phase != before.status.phase:  # what was decided stands until written
             job.phase = pod_group.status.phase
         job.pod_group = pod_group
+        self.dirty_jobs.add(job.key)
+        if not policies_changed:
+            subgroups.follow(job)
+        if before is not None and before.metadata.uid == pod_group.metadata.uid and before.spec == spec:
+            return job
         job.uid = pod_group.metadata.uid
         created = pod_group.metadata.creation_timestamp
         job.created = created.timestamp() if created else 0.0
@@ -209,15 +232,14 @@ class Cluster:
         for sub_job in job.sub_jobs.values():
             subgroups.set_minimum(job, sub_job)
         self._join_queue(job, spec.queue or self.default_queue)
-        self.dirty_jobs.add(job.key)
         return job
 
     def remove_pod_group(self, key: str) -> None:
         job = self.jobs.get(key)
         if job is None:
             return
-        self._join_queue(job, "")
         job.pod_group = None
+        self._join_queue(job, "")
         job.phase = ""
         self._forget_if_empty(job)
 
@@ -237,6 +259,7 @@ class Cluster:
         if queue is not None:
             for job in queue.jobs.values():
                 job.queue = None
+                self._sort_in(job)
 
     def priority_of(self, class_name: str) -> int:
         return self.priority_classes.get(class_name, self.default_priority)
@@ -265,6 +288,7 @@ class Cluster:
             for job in self.jobs.values():
                 job.allocated[dimension] = job.total_request[dimension] = 0
                 (job.min_resources or {}).pop(dimension, None)
+                job.note_change()
             for queue in self.queues.values():
                 queue.allocated[dimension] = queue.pending[dimension] = 0
 
@@ -362,6 +386,17 @@ class Cluster:
             job.queue.jobs[job.key] = job
             job.queue.allocated += job.allocated
             job.queue.pending += job.pending_request()
+        self._sort_in(job)
+
+    def _sort_in(self, job: Job) -> None:
+        """Among the jobs that are scheduled, or have no queue to be scheduled in, or neither."""
+        job.note_change()
+        known = job.pod_group is not None
+        for members, belongs in ((self.scheduled, known and job.queue), (self.homeless, known and not job.queue)):
+            if belongs:
+                members[job.key] = job
+            else:
+                members.pop(job.key, None)
 
     def _regroup(self, job: Job) -> None:
         """Distribute the tasks over sub-jobs anew: the policies have changed."""

@@ -122,7 +122,10 @@ class Ingest:
         status = self._status(task, fresh.status)
         task.pod = pod
         task.priority = fresh.priority
-        task.gates = fresh.gates
+        if task.gates != fresh.gates:
+            task.gates = fresh.gates
+            if task.job is not None:
+                task.job.note_change()
         task.preemptable = fresh.preemptable
         task.revocable_zone = fresh.revocable_zone
         task.nominated_node = fresh.nominated_node

@@ -5,7 +5,7 @@ Neighbours: tasks.py, queues.py; cluster.py moves tasks between statuses; plugin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -128,9 +128,11 @@ class Wait:
 
 
 class Job:
-    """Mutable, but only through `Cluster`. `phase` is the PodGroup's phase as the scheduler has last decided it."""
+    """Mutable, but only through `Cluster`. Whatever changes is noted in the registers of who follows jobs."""
 
     __slots__ = (
+        "_phase",
+        "_registers",
         "allocated",
         "allocated_hypernode",
         "created",
@@ -140,7 +142,6 @@ class Job:
         "name",
         "namespace",
         "pending",
-        "phase",
         "pod_group",
         "priority",
         "queue",
@@ -155,7 +156,9 @@ class Job:
         "wait",
     )
 
-    def __init__(self, key: str, dimensions: Dimensions) -> None:
+    def __init__(self, key: str, dimensions: Dimensions, registers: Sequence[dict[str, Job]] = ()) -> None:
+        """Into each of `registers` the job enters itself, by its key, whenever it changes."""
+        self._registers = registers
         self.key = key
         self.namespace, _, self.name = key.partition("/")
         self.uid = ""
@@ -164,7 +167,7 @@ class Job:
         self.queue_name = ""
         self.priority = 0
         self.created = 0.0
-        self.phase = ""
+        self._phase = ""
         self.min_available = 0
         self.min_resources: dict[int, int] | None = None
         """`spec.minResources` by dimension; None where the PodGroup does not say."""
@@ -183,12 +186,32 @@ class Job:
     def __repr__(self) -> str:
         return f"Job({self.key}, {self.phase or 'no phase'}, {self.tally.describe()})"
 
+    @property
+    def phase(self) -> str:
+        """The PodGroup's phase as the scheduler has last decided it."""
+        return self._phase
+
+    @phase.setter
+    def phase(self, phase: str) -> None:
+        if phase != self._phase:
+            self._phase = phase
+            self.note_change()
+
+    def note_change(self) -> None:
+        for register in self._registers:
+            register[self.key] = self
+
     # What readiness means. Best-effort members that are still pending never wait for room, so they count as ready.
 
     @property
     def is_pending(self) -> bool:
         """Not admitted to its queue yet."""
-        return self.phase in ("", PENDING)
+        return self._phase in ("", PENDING)
+
+    @property
+    def is_restless(self) -> bool:
+        """It waits for something that a cycle may give."""
+        return bool(self.pending) or self.tally.waiting > 0 or self.is_pending
 
     @property
     def ready_count(self) -> int:
@@ -259,6 +282,7 @@ class Job:
     def move(self, tasks: Iterable[Task], number: int, old: Status | None, new: Status | None) -> None:
         """Count `number` identical tasks of one sub-job out of `old` and into `new` (None: not a member)."""
         sample = next(iter(tasks))
+        self.note_change()
         best_effort = sample.profile.best_effort
         role = self.roles.get(sample.role)
         if role is None:

@@ -44,6 +44,14 @@ def leave(task: Task) -> None:
     task.sub_job = None
 
 
+def follow(job: Job) -> None:
+    """The PodGroup is another object with equal policies: sub-jobs are told by identity whose they are."""
+    for policy in job.policies:
+        for sub_job in job.sub_jobs.values():
+            if sub_job.policy == policy:
+                sub_job.policy = policy
+
+
 def set_minimum(job: Job, sub_job: SubJob) -> None:
     if sub_job.policy is not None:
         sub_job.min_available = sub_job.policy.sub_group_size or 1

@@ -48,11 +48,10 @@ def conclude(session: Session) -> Decisions:
 def _outside(session: Session) -> dict[str, Reason]:
     """Jobs that no action looks at, because their queue does not exist."""
     found: dict[str, Reason] = {}
-    for key, job in session.cluster.jobs.items():
-        if job.pod_group is not None and job.queue is None:
-            text = f"queue {job.queue_name!r} does not exist: create it, or name another queue (spec.queue)"
-            found[key] = Reason(Stage.QUEUE, "QueueNotFound", blocker=job.queue_name, message=text)
-            session.events.append(ClusterEvent("PodGroup", key, "Warning", "QueueNotFound", text))
+    for key, job in session.cluster.homeless.items():
+        text = f"queue {job.queue_name!r} does not exist: create it, or name another queue (spec.queue)"
+        found[key] = Reason(Stage.QUEUE, "QueueNotFound", blocker=job.queue_name, message=text)
+        session.events.append(ClusterEvent("PodGroup", key, "Warning", "QueueNotFound", text))
     return found
 
 
@@ -78,7 +77,7 @@ def leaving_with_node(job: Job) -> int:
 def _jobs_to_report(session: Session) -> Iterable[Job]:
     if session.options.full_report:
         return list(session.jobs.values())
-    waiting = {key for key, job in session.jobs.items() if job.pending or job.is_pending or job.tally.waiting}
+    waiting = {job.key for job in session.restless_jobs}
     keys = waiting | session.touched | session.cluster.dirty_jobs | session.conditions.keys()
     return [session.jobs[key] for key in sorted(keys) if key in session.jobs]
 

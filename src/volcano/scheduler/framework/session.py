@@ -65,9 +65,7 @@ class Session:
         self.uid = f"{rng.getrandbits(128):032x}"
         self.total: FloatVector = cluster.nodes.total()
         """All that the cluster offers."""
-        self.jobs: dict[str, Job] = {
-            key: job for queue in cluster.queues.values() for key, job in queue.jobs.items() if job.pod_group
-        }
+        self.jobs: Mapping[str, Job] = cluster.scheduled
         """Jobs whose PodGroup and queue exist; others are not scheduled."""
         self.queues = cluster.queues
         self.refusals = Refusals()
@@ -130,6 +128,11 @@ class Session:
             plugin.close()
         except Exception as problem:  # noqa: BLE001 - as above
             self.warn(describe(plugin, "close", (), problem))
+
+    @property
+    def restless_jobs(self) -> list[Job]:
+        """Those that wait for something, as it is now: all others an action need not look at."""
+        return self.cluster.restless_jobs()
 
     # Questions to the plugins
 

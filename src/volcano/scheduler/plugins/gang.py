@@ -88,13 +88,13 @@ class Gang(Plugin):
                 self._declare_unschedulable(job)
 
     def _jobs_to_judge(self) -> list[Job]:
+        """Those that changed, and those that wait; all of them where all are reported."""
         session = self.session
-        keys = session.touched | session.cluster.dirty_jobs
-        return [
-            job
-            for key, job in session.jobs.items()
-            if job.tasks and (key in keys or job.pending or session.options.full_report)
-        ]
+        if session.options.full_report:
+            return [job for job in session.jobs.values() if job.tasks]
+        changed = (session.jobs.get(key) for key in sorted(session.touched | session.cluster.dirty_jobs))
+        waiting = (job for job in session.restless_jobs if job.pending)
+        return list({job.key: job for job in (*changed, *waiting) if job is not None and job.tasks}.values())
 
     def _declare_unschedulable(self, job: Job) -> None:
         nearly = sum(1 for task in job.pending.values() if task.trial and task.trial[0] in ALLOCATED_STATUSES)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from volcano.scheduler.cluster.jobs import INQUEUE, Job
-from volcano.scheduler.cluster.resources import FloatVector, Vector, exceeding
+from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.resources import FloatVector, exceeding
 from volcano.scheduler.framework.plugin import Plugin, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.plugins.reservations import claim, minimum, overdrawn, without_gated
+from volcano.scheduler.plugins.reservations import Claims, minimum, overdrawn, without_gated
 
 DEFAULT_FACTOR = 1.2
 
@@ -30,16 +30,7 @@ class Overcommit(Plugin):
             factor = DEFAULT_FACTOR
         used = session.nodes.used.sum(axis=0, dtype=np.float64)
         self.idle: FloatVector = session.total * factor - used
-        self.claimed: FloatVector = np.zeros_like(session.total)
-        for job in session.jobs.values():
-            amount = self._claim(job)
-            if amount is not None:
-                self.claimed += amount
-
-    def _claim(self, job: Job) -> Vector | None:
-        if job.phase == INQUEUE and job.min_resources is not None:
-            return without_gated(job, minimum(self.session, job))
-        return claim(self.session, job)
+        self.claimed: FloatVector = Claims.of(session.cluster).promised.astype(np.float64)
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
         if job.min_resources is None:

@@ -5,26 +5,109 @@ A job claims what of its `minResources` it does not hold yet, from its admission
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING, Job
-from volcano.scheduler.cluster.resources import AnyVector, Vector, render
+from volcano.scheduler.cluster.resources import AnyVector, Dimensions, Vector, render
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
+
+if TYPE_CHECKING:
+    from volcano.scheduler.cluster.cluster import Cluster
+
+
+class Part(NamedTuple):
+    """What one job adds to the sums."""
+
+    queue: str
+    promised: Vector | None
+    """What it was admitted for; from when it runs, what it still claims. None: nothing."""
+    claimed: Vector | None
+    """What it will take beyond what it holds."""
+    elastic: Vector | None
+    """What it holds beyond its minimum, and could do without."""
+
+
+class Claims:
+    """What the scheduled jobs claim, summed up. Between sessions only the jobs that have changed are reckoned anew."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._changed = cluster.register()
+        self._begin()
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Claims:
+        """The sums as the jobs are at this moment. They are not to be changed."""
+        claims = cluster.index(cls)
+        claims.refresh()
+        return claims
+
+    @property
+    def claimed(self) -> Mapping[str, Vector]:
+        """By queue, where there is any."""
+        return self._claimed
+
+    @property
+    def elastic(self) -> Mapping[str, Vector]:
+        """By queue, where there is any."""
+        return self._elastic
+
+    def _begin(self) -> None:
+        dimensions = self._cluster.dimensions
+        self._width = dimensions.width
+        self._parts: dict[str, Part] = {}
+        self.promised: Vector = dimensions.zeros()
+        """Of all queues together."""
+        self._claimed: defaultdict[str, Vector] = defaultdict(dimensions.zeros)
+        self._elastic: defaultdict[str, Vector] = defaultdict(dimensions.zeros)
+
+    def refresh(self) -> None:
+        if self._width != self._cluster.dimensions.width:
+            self._begin()
+            self._changed.update(self._cluster.scheduled)
+        for key in self._changed:
+            old = self._parts.pop(key, None)
+            if old is not None:
+                self._add(old, -1)
+            job = self._cluster.scheduled.get(key)
+            if job is not None:
+                part = self._parts[key] = _part(self._cluster.dimensions, job)
+                self._add(part, 1)
+        self._changed.clear()
+
+    def _add(self, part: Part, sign: int) -> None:
+        if part.promised is not None:
+            self.promised += part.promised * sign
+        if part.claimed is not None:
+            self._claimed[part.queue] += part.claimed * sign
+        if part.elastic is not None:
+            self._elastic[part.queue] += part.elastic * sign
+
+
+def _part(dimensions: Dimensions, job: Job) -> Part:
+    declared = dimensions.from_amounts(job.min_resources or {})
+    claimed = promised = None
+    if job.min_resources is not None and job.phase == INQUEUE:
+        claimed = without_gated(job, np.maximum(declared - job.allocated, 0))
+        promised = without_gated(job, declared)
+    elif job.min_resources is not None and job.phase == RUNNING and job.tally.allocated >= job.min_available:
+        claimed = promised = _unless_empty(without_gated(job, np.maximum(declared - job.allocated, 0)))
+    elastic = _unless_empty(np.maximum(job.allocated - declared, 0)) if job.tally.allocated else None
+    return Part(job.queue_name, promised, claimed, elastic)
+
+
+def _unless_empty(amount: Vector) -> Vector | None:
+    return amount if amount.any() else None
 
 
 def minimum(session: Session, job: Job) -> Vector:
     """`spec.minResources`, zero where the PodGroup does not say."""
     return session.cluster.dimensions.from_amounts(job.min_resources or {})
-
-
-def claim(session: Session, job: Job) -> Vector | None:
-    """What the job, once admitted, will still take beyond what it holds; None if nothing is reserved for it."""
-    if job.min_resources is None:
-        return None
-    if job.phase == INQUEUE or (job.phase == RUNNING and job.tally.allocated >= job.min_available):
-        return without_gated(job, np.maximum(minimum(session, job) - job.allocated, 0))
-    return None
 
 
 def overdrawn(session: Session, short: list[int], used: AnyVector, limit: AnyVector) -> str:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import ROOT, Queue
 from volcano.scheduler.cluster.resources import CPU, MEMORY, FloatVector, is_empty
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.plugins.reservations import claim, minimum
+from volcano.scheduler.plugins.reservations import Claims
 
 UNLIMITED = np.inf
 
@@ -75,8 +74,10 @@ def open_accounts(session: Session, *, hierarchical: bool) -> dict[str, Account]
             account.chain = [account]
     for account in accounts.values():
         account.path = account.chain[::-1]
-    for job in session.jobs.values():
-        _enter(session, accounts[job.queue_name], job)
+    claims = Claims.of(session.cluster)
+    for account in accounts.values():
+        if account.queue.jobs:
+            _enter(account, claims)
     if hierarchical:
         _limit_tree(accounts, session.total)
     else:
@@ -106,14 +107,15 @@ def _account(session: Session, queue: Queue) -> Account:
     )
 
 
-def _enter(session: Session, account: Account, job: Job) -> None:
-    pending = job.pending_request()
-    claimed = claim(session, job)
-    elastic = np.maximum(job.allocated - minimum(session, job), 0)
+def _enter(account: Account, claims: Claims) -> None:
+    queue = account.queue
+    request = queue.allocated + queue.pending
+    claimed, elastic = claims.claimed.get(queue.name), claims.elastic.get(queue.name)
     for one in account.chain:
-        one.allocated += job.allocated
-        one.request += job.allocated + pending
-        one.elastic += elastic
+        one.allocated += queue.allocated
+        one.request += request
+        if elastic is not None:
+            one.elastic += elastic
         if claimed is not None:
             one.inqueue += claimed
     if not account.is_leaf:

@@ -7,7 +7,7 @@ Neighbours: water.py (the shares), reservations.py (what admitted jobs still cla
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -29,7 +29,7 @@ from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.proportion import water
-from volcano.scheduler.plugins.reservations import claim, minimum, overdrawn, quota_reason, without_gated
+from volcano.scheduler.plugins.reservations import Claims, minimum, overdrawn, quota_reason, without_gated
 
 
 class Account:
@@ -155,21 +155,17 @@ class Proportion(Plugin):
     @cached_property
     def _inqueue(self) -> defaultdict[str, Vector]:
         """What admitted jobs of each queue still claim."""
-        claims: defaultdict[str, Vector] = defaultdict(self.session.cluster.dimensions.zeros)
-        for job in self.session.jobs.values():
-            amount = claim(self.session, job)
-            if amount is not None:
-                claims[job.queue_name] += amount
-        return claims
+        return self._copied(Claims.of(self.session.cluster).claimed)
 
     @cached_property
     def _elastic(self) -> defaultdict[str, Vector]:
         """What jobs of each queue hold beyond their minimum, and could do without."""
-        elastic: defaultdict[str, Vector] = defaultdict(self.session.cluster.dimensions.zeros)
-        for job in self.session.jobs.values():
-            if job.tally.allocated:
-                elastic[job.queue_name] += np.maximum(job.allocated - minimum(self.session, job), 0)
-        return elastic
+        return self._copied(Claims.of(self.session.cluster).elastic)
+
+    def _copied(self, sums: Mapping[str, Vector]) -> defaultdict[str, Vector]:
+        copies: defaultdict[str, Vector] = defaultdict(self.session.cluster.dimensions.zeros)
+        copies.update((queue, amount.copy()) for queue, amount in sums.items())
+        return copies
 
     # Reclaim
 

@@ -39,7 +39,7 @@ class TaskTopology(Plugin):
         """Of tasks in buckets."""
         self._placed: defaultdict[str, defaultdict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         """Roles placed in this session, by job and row."""
-        for job in session.jobs.values():
+        for job in session.restless_jobs:
             buckets = self._buckets_of(job) if job.pending else None
             if buckets is not None:
                 self._jobs[job.key] = buckets
