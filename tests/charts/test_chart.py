@@ -12,7 +12,7 @@ from tools import chart
 from tools.kube.where import folder
 
 from tests.kube_cluster import chart as cluster_chart, control_plane
-from tests.kube_cluster.programs import Programs
+from volcano.agent import options as agent_options
 from volcano.controllers.flags import Flags as ControllerFlags
 from volcano.kube import flags
 from volcano.scheduler.daemon.flags import Flags as SchedulerFlags
@@ -30,13 +30,6 @@ needs_helm = [
     pytest.mark.kube,
     pytest.mark.skipif(bool(control_plane.absence()), reason=control_plane.absence() or "there is Helm"),
 ]
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    root = tmp_path_factory.mktemp("chart")
-    with Programs(root) as programs:
-        yield control_plane.start(root, programs, controllers=False)
 
 
 def test_the_made_files_are_current() -> None:
@@ -70,6 +63,9 @@ class TestRendered:
                 flags.parse(SchedulerFlags, container["args"], name)
             elif name.endswith("admission"):
                 options.parse(container["args"])
+            elif name.endswith("agent"):
+                environment = {entry["name"]: entry.get("value", "from the pod") for entry in container["env"]}
+                assert agent_options.parse(container["args"], environment).features
             else:
                 assert flags.parse(ControllerFlags, container["args"], name).enabled_controllers
 
@@ -79,6 +75,20 @@ class TestRendered:
             (container,) = spec["containers"]
             assert spec["securityContext"]["runAsUser"] > 0
             assert {"startupProbe", "livenessProbe", "readinessProbe", "resources"} <= set(container)
+
+    def test_the_agent_has_no_more_rights_on_its_node_than_it_needs(self, documents: list[dict[str, Any]]) -> None:
+        """Only who shapes the network is in the node's network, with the one capability for it."""
+        for document in of_kind(documents, "DaemonSet"):
+            spec = document["spec"]["template"]["spec"]
+            (container,) = spec["containers"]
+            assert spec["hostNetwork"]
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["NET_ADMIN"]}
+        (plain,) = of_kind(cluster_chart.parts("--set", "custom.colocation_enable=true"), "DaemonSet")
+        spec = plain["spec"]["template"]["spec"]
+        (container,) = spec["containers"]
+        assert "hostNetwork" not in spec
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert [volume["hostPath"]["path"] for volume in spec["volumes"]] == ["/sys/fs"]
 
     def test_roles_name_what_they_allow_and_nobody_lists_secrets(self, documents: list[dict[str, Any]]) -> None:
         for role in [*of_kind(documents, "ClusterRole"), *of_kind(documents, "Role")]:
@@ -113,6 +123,7 @@ class TestRendered:
         assert done.returncode != 0
         assert says in done.stderr
 
+    @pytest.mark.xdist_group("charts")
     @pytest.mark.parametrize("values", VALUES)
     def test_kubernetes_takes_every_object(self, address: Address, values: str) -> None:
         documents = cluster_chart.parts(*VALUES[values])
@@ -133,6 +144,6 @@ def of_kind(documents: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 def containers(documents: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for document in of_kind(documents, "Deployment"):
+    for document in [*of_kind(documents, "Deployment"), *of_kind(documents, "DaemonSet")]:
         for container in document["spec"]["template"]["spec"]["containers"]:
             yield document["metadata"]["name"], container

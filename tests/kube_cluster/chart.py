@@ -1,4 +1,4 @@
-"""The Helm chart on a test cluster: all of it but the Deployments, whose daemons run here as processes.
+"""The Helm chart on a test cluster: all of it but Deployments and DaemonSets, whose daemons run here as processes.
 
 They act as the chart's accounts, with no more rights than its roles give them.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.kube_cluster.control_plane import Address
 
-LEFT_OUT = ("Deployment",)
+LEFT_OUT = ("Deployment", "DaemonSet")
 ACCOUNTS = ("volcano-scheduler", "volcano-controllers", "volcano-admission")
 
 
@@ -40,8 +40,8 @@ def kubeconfig_of(address: Address, account: str) -> Path:
     return own if own.exists() else address.kubeconfig
 
 
-def token(address: Address, account: str) -> str:
-    command = [binaries.installed(), f"--kubeconfig={address.kubeconfig}", "-n", NAMESPACE, "create", "token", account]
+def token(address: Address, account: str, namespace: str = NAMESPACE) -> str:
+    command = [binaries.installed(), f"--kubeconfig={address.kubeconfig}", "-n", namespace, "create", "token", account]
     done = subprocess.run([*command, "--duration=12h"], capture_output=True, text=True, timeout=60, check=True)
     return done.stdout.strip()
 

@@ -1,7 +1,7 @@
-{{/* Every helper takes a dict: root (the chart's context), component (scheduler, controller or admission), and what it needs. */}}
+{{/* Every helper takes a dict: root (the chart's context), component (scheduler, controller, admission, agent), and what it needs. */}}
 
 {{- define "volcano.name" -}}
-{{ .root.Release.Name }}-{{ get (dict "scheduler" "scheduler" "controller" "controllers" "admission" "admission" "hypernode_controller" "hypernode-controller") .component }}
+{{ .root.Release.Name }}-{{ get (dict "scheduler" "scheduler" "controller" "controllers" "admission" "admission" "hypernode_controller" "hypernode-controller" "agent" "agent") .component }}
 {{- end }}
 
 {{- define "volcano.selector" -}}

@@ -1,0 +1,92 @@
+"""The node agent on Kubernetes' own API server, with no more rights than the chart gives its account."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.agent.world import BATCH_CPU, NODE, World, beside
+from tests.controllers.bench import eventually
+from tests.kube_cluster import chart, control_plane
+from volcano.api import keys, resources
+from volcano.kube import config
+from volcano.kube.client import Client
+from volcano.kube.transport import HttpTransport
+
+if TYPE_CHECKING:
+    from tests.kube_cluster.control_plane import Address
+
+ACCOUNT = "volcano-agent"
+pytestmark = [
+    pytest.mark.kube,
+    pytest.mark.xdist_group("charts"),
+    pytest.mark.skipif(bool(control_plane.absence()), reason=control_plane.absence() or "there is Helm"),
+]
+
+
+def client_of(kubeconfig: Path) -> Client:
+    return Client(HttpTransport(config.load(str(kubeconfig))))
+
+
+def install(address: Address) -> None:
+    """The agent's part of the chart, in the namespace the world's agent is in, and a kubeconfig for its account."""
+    documents = [
+        document
+        for document in chart.parts("--set", "custom.colocation_enable=true", "--namespace", "default")
+        if document["metadata"]["name"] == ACCOUNT and document["kind"] not in chart.LEFT_OUT
+    ]
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
+    chart.apply(address.kubeconfig, [account, *documents])
+    chart.write_kubeconfig(address, ACCOUNT, chart.token(address, ACCOUNT, "default"))
+
+
+def test_the_account_suffices_and_kubernetes_takes_what_the_agent_writes(address: Address, tmp_path: Path) -> None:
+    install(address)
+
+    async def scenario() -> None:
+        client, agents = client_of(address.kubeconfig), client_of(chart.kubeconfig_of(address, ACCOUNT))
+        features = "--supported-features=-NetworkQoS,*"
+        try:
+            async with beside(client, agents, tmp_path, "v2", features) as here:
+                await live(here)
+        finally:
+            await client.close()
+            await agents.close()
+
+    asyncio.run(scenario())
+
+
+async def live(here: World) -> None:
+    """Offer, evict under pressure, taint, take everything back."""
+    await eventually(lambda: here.offers("4800"))
+    node = await here.client.get(resources.NODES, NODE)
+    assert int(str(node.status.capacity["kubernetes.io/batch-memory"])) > 600 << 30
+    batch = await here.make_pod("batch", cpu="700")
+    await here.make_pod("online", "LC")
+    await eventually(lambda: here.shows_quota(batch, "70000"))
+    await here.configure(evictingConfig={"evictingCPUHighWatermark": 0})
+    await eventually(lambda: here.told("ConfigApplyFailed", "evictingCPUHighWatermark must be a positive number"))
+    here.milli = 9000
+    await eventually(lambda: here.gone("batch"))
+    await eventually(lambda: here.told("Evicted", "Evict offline pod due to cpu resource pressure"))
+    assert not await here.gone("online")
+    assert keys.OFFLINE_JOB_EVICTING in await taints(here)
+    here.milli = 1000
+    await eventually(lambda: relaxed(here))
+    label = {"metadata": {"labels": {keys.OVERSUBSCRIPTION: "false"}}}
+    await here.client.patch(resources.NODES, NODE, label)
+    await here.configure()
+    await eventually(lambda: here.offers(None))
+    assert BATCH_CPU not in (await here.client.get(resources.NODES, NODE)).status.capacity
+
+
+async def taints(here: World) -> list[str]:
+    node = await here.client.get(resources.NODES, NODE)
+    return [taint.key for taint in node.spec.taints]
+
+
+async def relaxed(here: World) -> bool:
+    return keys.OFFLINE_JOB_EVICTING not in await taints(here)
