@@ -65,8 +65,9 @@ audit: $(STAMP) ## Ask for known weaknesses of what an installation brings
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[audit]'
 	$(BIN)/pip-audit --strict .
 
-docs: $(STAMP) ## Write the reference pages anew, then run every command and follow every link of the documentation
+docs: $(STAMP) ## Build the documentation as a site into build/docs, and run every command and follow every link of it
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/docs
 	$(BIN)/python -m pytest tests/docs
 
 clean: ## Remove the virtual environment and caches

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Generic, Protocol, TypeVar
 
@@ -99,7 +100,7 @@ class Family(Generic[M]):
     """The metrics of one name, told apart by their label values."""
 
     def __init__(self, label_names: Sequence[str], make: Callable[[], M]) -> None:
-        self._label_names = tuple(label_names)
+        self.label_names = tuple(label_names)
         self._make = make
         self._children: dict[tuple[str, ...], M] = {}
 
@@ -107,8 +108,8 @@ class Family(Generic[M]):
         """The metric with these label values, in the order of the label names; made when first asked for."""
         child = self._children.get(values)
         if child is None:
-            if len(values) != len(self._label_names):
-                raise ValueError(f"expected the labels {', '.join(self._label_names)}, got {values}")
+            if len(values) != len(self.label_names):
+                raise ValueError(f"expected the labels {', '.join(self.label_names)}, got {values}")
             child = self._children[values] = self._make()
         return child
 
@@ -122,8 +123,18 @@ class Family(Generic[M]):
     def series(self) -> Iterator[tuple[str, M]]:
         """Each metric with its labels in text form."""
         for values, child in self._children.items():
-            pairs = zip(self._label_names, values, strict=True)
+            pairs = zip(self.label_names, values, strict=True)
             yield ",".join(f'{name}="{escape(value)}"' for name, value in pairs), child
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a metric is called, what it counts, and by which labels it is told apart."""
+
+    name: str
+    kind: str
+    help_text: str
+    label_names: tuple[str, ...] = ()
 
 
 class Registry:
@@ -131,7 +142,7 @@ class Registry:
 
     def __init__(self, prefix: str = "") -> None:
         self._prefix = prefix
-        self._entries: dict[str, tuple[str, str, Callable[[], Iterable[tuple[str, Metric]]]]] = {}
+        self._entries: dict[str, tuple[Description, Callable[[], Iterable[tuple[str, Metric]]]]] = {}
         self._before_scrape: list[Callable[[], None]] = []
 
     def counter(self, name: str, help_text: str) -> Counter:
@@ -163,29 +174,32 @@ class Registry:
         for callback in self._before_scrape:
             callback()
         lines: list[str] = []
-        for name, (kind, help_text, series) in sorted(self._entries.items()):
+        for name, (about, series) in sorted(self._entries.items()):
             rows = [(labels, sample) for labels, metric in series() for sample in metric.samples()]
             if not rows:
                 continue
-            lines += [f"# HELP {name} {escape_help(help_text)}", f"# TYPE {name} {kind}"]
+            lines += [f"# HELP {name} {escape_help(about.help_text)}", f"# TYPE {name} {about.kind}"]
             for labels, (suffix, extra, value) in rows:
                 both = ",".join(filter(None, (labels, extra)))
                 lines.append(f"{name}{suffix}{{{both}}} {number(value)}" if both else f"{name}{suffix} {number(value)}")
         return "\n".join([*lines, ""]).encode()
 
+    def descriptions(self) -> list[Description]:
+        """Every metric that may be reported, also one without a value so far."""
+        return [about for about, _ in self._entries.values()]
+
     def _single(self, name: str, help_text: str, metric: S) -> S:
-        self._enter(name, metric.kind, help_text, lambda: (("", metric),))
+        self._enter(Description(self._prefix + name, metric.kind, help_text), lambda: (("", metric),))
         return metric
 
     def _family(self, name: str, help_text: str, kind: str, family: Family[M]) -> Family[M]:
-        self._enter(name, kind, help_text, family.series)
+        self._enter(Description(self._prefix + name, kind, help_text, family.label_names), family.series)
         return family
 
-    def _enter(self, name: str, kind: str, help_text: str, series: Callable[[], Iterable[tuple[str, Metric]]]) -> None:
-        full_name = self._prefix + name
-        if full_name in self._entries:
-            raise ValueError(f"the metric {full_name} is registered twice")
-        self._entries[full_name] = (kind, help_text, series)
+    def _enter(self, about: Description, series: Callable[[], Iterable[tuple[str, Metric]]]) -> None:
+        if about.name in self._entries:
+            raise ValueError(f"the metric {about.name} is registered twice")
+        self._entries[about.name] = (about, series)
 
 
 S = TypeVar("S", Counter, Gauge, Histogram)

@@ -38,7 +38,7 @@ def test_a_sound_configuration_needs_no_remark() -> None:
         ("reclaim", "reclaim, gangreclaim", "do not combine them"),
         ("{name: nodeorder}", "{name: nodeorder}, {name: binpack}", "set leastrequested.weight to 0"),
         ("{name: proportion}", "{name: proportion}, {name: capacity}", "both limit queues"),
-        ("{name: proportion}", "{name: proportion, enableHierarchy: true}", "it is for capacity and drf"),
+        ("{name: proportion}", "{name: proportion, enableHierarchy: true}", "it is for capacity, drf and nodegroup"),
         ("{name: priority}", "{name: priority}, {name: drf, enableHierarchy: true}", "listed more than once"),
         ("{name: gang}", "{name: gang, enableJobReady: false}", "before their gang is complete"),
         ("tiers:", "configurations: [{name: gangpreempt, arguments: {}}]\ntiers:", "it is not among the actions"),
@@ -59,3 +59,9 @@ def test_what_the_scheduler_would_refuse_is_an_error(text: str) -> None:
 
 def test_the_default_has_its_one_remark() -> None:
     assert len(lint.warnings(conf_file.DEFAULT_CONF, REGISTRY)) == 1
+
+
+def test_queues_inherit_their_groups_of_nodes_in_a_hierarchy() -> None:
+    found = remarks("{name: nodeorder}", "{name: nodeorder}, {name: nodegroup, enableHierarchy: true}")
+
+    assert not any("nodegroup" in remark for remark in found)

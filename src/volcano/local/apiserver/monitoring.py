@@ -22,16 +22,16 @@ class Monitor:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._metrics = Metrics()
-        self._requests = self._metrics.counters(
+        self.registry = Metrics()
+        self._requests = self.registry.counters(
             "apiserver_request_total", "Requests by verb, resource and HTTP code.", "verb", "resource", "code"
         )
-        self._seconds = self._metrics.counters(
+        self._seconds = self.registry.counters(
             "apiserver_request_seconds_total", "Time spent on requests, watches not counted.", "verb", "resource"
         )
-        objects = self._metrics.gauges("apiserver_storage_objects", "Stored objects by resource.", "resource")
-        watchers = self._metrics.gauges("apiserver_registered_watchers", "Open watches by resource.", "resource")
-        revision = self._metrics.gauge("apiserver_storage_revision", "The newest durable resource version.")
+        objects = self.registry.gauges("apiserver_storage_objects", "Stored objects by resource.", "resource")
+        watchers = self.registry.gauges("apiserver_registered_watchers", "Open watches by resource.", "resource")
+        revision = self.registry.gauge("apiserver_storage_revision", "The newest durable resource version.")
 
         def refresh() -> None:
             revision.set(store.durable)
@@ -39,7 +39,7 @@ class Monitor:
                 objects.labels(collection.name).set(len(collection.entries))
                 watchers.labels(collection.name).set(len(collection.listeners))
 
-        self._metrics.before_scrape(refresh)
+        self.registry.before_scrape(refresh)
 
     def count(self, verb: str, resource: str, code: int, started: float) -> None:
         self._requests.labels(verb, resource, str(code)).inc()
@@ -47,7 +47,7 @@ class Monitor:
             self._seconds.labels(verb, resource).inc(time.perf_counter() - started)
 
     def metrics(self) -> Response:
-        return Response(200, {"content-type": "text/plain; version=0.0.4; charset=utf-8"}, self._metrics.render())
+        return Response(200, {"content-type": "text/plain; version=0.0.4; charset=utf-8"}, self.registry.render())
 
     def probe(self, request: Request) -> Response | None:
         """The answer to /healthz, /livez and /readyz, alone or with the name of one check; None for other paths."""

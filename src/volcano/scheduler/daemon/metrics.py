@@ -24,7 +24,14 @@ _ACTION = exponential(1, 2000, 20)
 _TASK = exponential(50, 60000, 30)
 _STAGE = exponential(0.1, 500, 20)
 
-_QUEUE_FAMILIES = ("allocated", "request", "deserved", "inqueue", "capacity", "real_capacity")
+_QUEUE_FAMILIES = {
+    "allocated": "What pods of a queue hold",
+    "request": "What the jobs of a queue ask for",
+    "deserved": "What a queue may keep while others want more",
+    "inqueue": "What admitted jobs of a queue still claim",
+    "capacity": "spec.capability of a queue",
+    "real_capacity": "What a queue can reach, given what others are guaranteed",
+}
 
 
 class Metrics:
@@ -61,22 +68,22 @@ class Metrics:
         self._register_gauges()
 
     def _register_gauges(self) -> None:
-        for name, labels in (
-            ("unschedule_task_count", ("job_id",)),
-            ("job_share", ("job_ns", "job_id")),
-            ("queue_share", ("queue_name",)),
-            ("queue_weight", ("queue_name",)),
-            ("queue_overused", ("queue_name",)),
+        for name, help_text, labels in (
+            ("unschedule_task_count", "Members that a job lacks to be ready", ("job_id",)),
+            ("job_share", "Largest share of any resource of the cluster that a job has, 0 to 1", ("job_ns", "job_id")),
+            ("queue_share", "Allocated by deserved of the resource that a queue has most of", ("queue_name",)),
+            ("queue_weight", "spec.weight of a queue", ("queue_name",)),
+            ("queue_overused", "1 when a queue has what it deserves and gets no more, else 0", ("queue_name",)),
         ):
-            self._gauges[name] = self.registry.gauges(name, name.replace("_", " "), *labels)
-        for family in _QUEUE_FAMILIES:
-            for unit, labels in (
-                ("milli_cpu", ("queue_name",)),
-                ("memory_bytes", ("queue_name",)),
-                ("scalar_resources", ("queue_name", "resource")),
+            self._gauges[name] = self.registry.gauges(name, help_text, *labels)
+        for family, meaning in _QUEUE_FAMILIES.items():
+            for unit, amount, labels in (
+                ("milli_cpu", "thousandths of a CPU", ("queue_name",)),
+                ("memory_bytes", "bytes of memory", ("queue_name",)),
+                ("scalar_resources", "thousandths of other resources", ("queue_name", "resource")),
             ):
                 name = f"queue_{family}_{unit}"
-                self._gauges[name] = self.registry.gauges(name, name.replace("_", " "), *labels)
+                self._gauges[name] = self.registry.gauges(name, f"{meaning}, in {amount}", *labels)
 
     def cycled(self, decisions: Decisions, seconds: float) -> None:
         """One cycle is over."""

@@ -46,9 +46,9 @@ def _without_effect(conf: Conf) -> list[str]:
     if "shuffle" in actions and not plugins & {"rescheduling", "tdm"}:
         found.append("actions: shuffle moves what rescheduling or tdm name; add one of them")
     found += [
-        f"plugin {option.name!r}: enableHierarchy has no effect; it is for capacity and drf"
+        f"plugin {option.name!r}: enableHierarchy has no effect; it is for capacity, drf and nodegroup"
         for option in conf.plugins
-        if option.name not in ("capacity", "drf") and "enableHierarchy" in option.switches
+        if option.name not in ("capacity", "drf", "nodegroup") and "enableHierarchy" in option.switches
     ]
     found += [
         f"configurations: arguments of {name!r} have no effect, it is not among the actions"

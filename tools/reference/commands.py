@@ -1,4 +1,4 @@
-"""The reference page of vcctl and the v* commands, made from their parsers. `reference.py` writes it."""
+"""The reference page of vcctl and the v* commands, made from their parsers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ In vcctl `-n` is the namespace and `-N` the name (of queues, `-n` is the name); 
 """
 
 
-def commands_page() -> str:
+def page() -> str:
     """The whole page."""
     lines = [HEAD + "\n".join(f"| {status} | {meaning} |" for status, meaning in MEANINGS.items()) + "\n"]
     root = click.Context(vcctl, info_name="vcctl")
