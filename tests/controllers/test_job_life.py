@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
-from volcano.api import resources
+from volcano.api import keys, resources
 from volcano.api.resources import Resource
 from volcano.kube.client import PatchKind
 
@@ -300,3 +300,26 @@ async def replaced(world: Bench, before: dict[str, str], name: str) -> bool:
 async def scale(world: Bench, replicas: int) -> None:
     operation = {"op": "replace", "path": "/spec/tasks/0/replicas", "value": replicas}
     await world.client.patch(resources.JOBS, "train", [operation], NAMESPACE, kind=PatchKind.JSON)
+
+
+def test_an_array_has_no_more_unfinished_pods_than_it_says() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            await world.submit(replicas=4, minAvailable=1, annotations={keys.AT_ONCE: "2"})
+            await world.admit()
+            await eventually(lambda: world.has_pods(2))
+            await world.set_phases("Running")
+            await world.reaches("Running")
+            assert set(await world.pods()) == {"train-worker-0", "train-worker-1"}
+
+            await world.set_phase("train-worker-0", "Failed", exit_code=1)
+            await eventually(lambda: world.has_pods(3))
+            await world.set_phase("train-worker-1", "Succeeded")
+            await eventually(lambda: world.has_pods(4))
+            for name in ("train-worker-2", "train-worker-3"):
+                await world.set_phase(name, "Succeeded")
+
+            done = await world.reaches("Completed")
+            assert (done.status.succeeded, done.status.failed) == (3, 1)
+
+    asyncio.run(main())

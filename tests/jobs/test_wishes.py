@@ -51,12 +51,16 @@ def test_resources() -> None:
     [("0-3", [0, 1, 2, 3]), ("7", [7]), ("1,3,5", [1, 3, 5]), ("0-20:5", [0, 5, 10, 15, 20]), ("3-4,4,1", [3, 4, 1])],
 )
 def test_arrays(text: str, elements: list[int]) -> None:
-    assert arrays.parse_array(text) == elements
+    assert arrays.parse_array(text) == arrays.Array(elements)
     shown = [shell(f"echo {arrays.shell_element(elements, 'I')}", I=str(index)) for index in range(len(elements))]
     assert shown == [str(element) for element in elements]
 
 
-@pytest.mark.parametrize("text", ["", "a-b", "5-1", "1-5:0", "0-9%2", "0-100000000"])
+def test_an_array_may_say_how_many_run_at_once() -> None:
+    assert arrays.parse_array("0-9:3%2") == arrays.Array([0, 3, 6, 9], at_once=2)
+
+
+@pytest.mark.parametrize("text", ["", "a-b", "5-1", "1-5:0", "0-9%", "0-9%0", "0-9%a", "0-100000000"])
 def test_what_is_no_array(text: str) -> None:
     with pytest.raises(arrays.ArrayError, match="invalid array"):
         arrays.parse_array(text)

@@ -52,6 +52,12 @@ def test_an_elastic_gang_outlives_members() -> None:
     assert "policies" not in spec
 
 
+def test_an_array_says_how_many_of_it_run_at_once() -> None:
+    job = plan("task", (), {"array": 10, "at_once": 4}, HERE).job
+
+    assert job["metadata"]["annotations"] == {"volcano.sh/at-once": "4"}
+
+
 def test_the_members_of_an_array_are_independent_and_all_must_succeed() -> None:
     spec = plan("task", (), {"array": 10, "retries": 2}, HERE).job["spec"]
     assert (spec["minAvailable"], spec["minSuccess"], spec["maxRetry"]) == (1, 10, 21)
@@ -162,6 +168,8 @@ def test_a_whole_job_is_taken_as_it_is(given: Any) -> None:
     [
         ("x", {"node": 2}, "node is no option: did you mean nodes"),
         ("x", {"nodes": 2, "array": 2}, "give one of them"),
+        ("x", {"at_once": 2}, "give both"),
+        ("x", {"array": 3, "at_once": 0}, "at least 1"),
         ("x", {"nodes": 0}, "at least 1"),
         ("x", {"nodes": 2, "min_nodes": 3}, "between 1 and nodes=2"),
         ("x", {"on_eviction": "cry"}, "say 'restart' or 'fail'"),

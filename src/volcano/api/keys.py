@@ -20,6 +20,7 @@ CONTROLLER_OUT_OF_SYNC: Final = "volcano.sh/controller-out-of-sync"
 JOB_FORWARDING: Final = "volcano.sh/job-forwarding"
 RETURNS: Final = "volcano.sh/returns"
 AFTER: Final = "volcano.sh/after"
+AT_ONCE: Final = "volcano.sh/at-once"
 
 # Pod groups
 GROUP_NAME: Final = "scheduling.k8s.io/group-name"

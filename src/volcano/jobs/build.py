@@ -39,6 +39,8 @@ class Wish:
     """How often the job starts again after a pod failed; without it, a failed pod only counts."""
     independent: bool = False
     """The pods work each for itself, as those of an array: one that failed starts again alone."""
+    at_once: int = 0
+    """How many pods may be there at a time that have not finished; 0 for all."""
     after: str = ""
     """Jobs to wait for, as the annotation of `keys.AFTER` has them."""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +50,8 @@ class Wish:
 
 def job(wish: Wish) -> JsonObject:
     """The Job document of a wish."""
-    annotations = {**wish.annotations, **({keys.AFTER: wish.after} if wish.after else {})}
+    asked = _set(**{keys.AFTER: wish.after, keys.AT_ONCE: str(wish.at_once) if wish.at_once else ""})
+    annotations = {**wish.annotations, **asked}
     metadata: JsonObject = {"name": wish.name, "namespace": wish.namespace}
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",

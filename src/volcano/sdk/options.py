@@ -29,6 +29,8 @@ class Options(TypedDict, total=False):
     """Jobs to wait for: handles or names, all of which must have completed; or "afterany:a:b" as vsub has it."""
     array: int
     """Independent members: they start as there is room, and fail alone."""
+    at_once: int
+    """How many of `array` may run at a time."""
     cpu: float | str
     memory: str
     gpus: int

@@ -201,6 +201,7 @@ def _job(program: Program, options: Options, place: Place) -> Plan:
         working_dir=place.working_dir(options),
         replicas=size.members,
         min_available=size.minimum,
+        at_once=size.at_once,
         requests=_requests(options),
         queue=options.get("queue", ""),
         priority_class=options.get("priority", ""),
@@ -227,6 +228,7 @@ class _Size:
     members: int
     minimum: int
     gang: bool
+    at_once: int
 
     @classmethod
     def of(cls, options: Options) -> _Size:
@@ -238,7 +240,10 @@ class _Size:
         minimum = options.get("min_nodes", nodes or 1)
         if not 1 <= minimum <= (nodes or 1):
             raise ValueError(f"min_nodes={minimum} must be between 1 and nodes={nodes or 1}")
-        return cls(nodes or array or 1, minimum, nodes > 0)
+        at_once = options.get("at_once", array)
+        if "at_once" in options and (at_once < 1 or not array):
+            raise ValueError("at_once= limits how many members of array= run at a time: give both, and at least 1")
+        return cls(nodes or array or 1, minimum, nodes > 0, at_once if at_once < array else 0)
 
     def ending(self, options: Options) -> JsonObject:
         """The part of a job's specification that says how it ends, and what is tried before that."""

@@ -82,6 +82,7 @@ class Order:
     min_available: int
     plugins: dict[str, list[str]]
     independent: bool
+    at_once: int
 
 
 @click.command(cls=ScriptCommand, context_settings=SETTINGS)
@@ -129,7 +130,9 @@ class Order:
 @click.option("-c", "--command", default="", help="Command to run instead of a script, in one word.")
 @click.option("-q", "-p", "--queue", "--partition", default="", shell_complete=queues, help="Queue to submit to.")
 @click.option("--priority", "priority_class", default="", help="PriorityClass of the job.")
-@click.option("-a", "--array", default="", help="Run once for each number, such as 0-9, 1,3,5 or 0-20:4.")
+@click.option(
+    "-a", "--array", default="", help="Run once for each number, such as 0-9, 1,3,5 or 0-20:4; 0-9%4 runs four at once."
+)
 @click.option(
     "-d", "--dependency", "after", default="", help="Wait for jobs: afterok|afternotok|afterany|after:job[:job],…"
 )
@@ -188,6 +191,7 @@ def wish_from(
             min_available=order.min_available,
             plugins=order.plugins,
             independent=order.independent,
+            at_once=order.at_once,
             requests=parse_resources(requests) | parse_resources(extra),
             limits=parse_resources(limits) | parse_resources(extra),
             time_limit_seconds=parse_seconds(time_limit) if time_limit else 0,
@@ -209,16 +213,17 @@ def _order(
     if not name:
         raise fail("job name cannot be left blank")
     variables = {"JOB_NAME": name, "NTASKS": str(replicas), "PROCID": f"${INDEX}"}
+    at_once = 0
     if array:
         try:
-            elements = parse_array(array)
+            parsed = parse_array(array)
         except ArrayError as error:
             raise fail(str(error)) from error
-        replicas = len(elements)
+        replicas, at_once = len(parsed.elements), parsed.at_once
         variables |= {
             "NTASKS": "1",
             "PROCID": "0",
-            "ARRAY_TASK_ID": shell_element(elements, INDEX),
+            "ARRAY_TASK_ID": shell_element(parsed.elements, INDEX),
             "ARRAY_TASK_COUNT": str(replicas),
         }
     plugins: dict[str, list[str]] = {"env": []} if script or array else {}
@@ -232,7 +237,7 @@ def _order(
             raise fail(f"--command {command!r}: {error}") from error
         line = scripts.wrapped(line, variables) if array else line
     together = min_available if min_available is not None else replicas if script and not array else 1
-    return Order(name, line, replicas, together, plugins, independent=bool(array))
+    return Order(name, line, replicas, together, plugins, independent=bool(array), at_once=at_once)
 
 
 def generated_name(path: str) -> str:

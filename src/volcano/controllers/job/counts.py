@@ -41,6 +41,11 @@ class Tally:
     def total(self, standing: str) -> int:
         return sum(counts[standing] for counts in self.by_task.values())
 
+    def alive(self, task: str) -> int:
+        """Pods of a task that have not finished."""
+        counts = self.by_task.get(task, Counter())
+        return counts.total() - counts[PodPhase.SUCCEEDED] - counts[PodPhase.FAILED]
+
     def task_states(self) -> dict[str, TaskState]:
         states: dict[str, TaskState] = {}
         for task, counts in self.by_task.items():

@@ -118,13 +118,22 @@ def _keep_pods(job: Job, members: Members, plan: Plan, tally: counts.Tally) -> N
         for position, task in enumerate(job.spec.tasks):
             name = task_name(task)
             present = members.of(name)
-            missing = list(islice(_missing(job, position, task, present), MOST_AT_ONCE - len(create)))
+            room = min(MOST_AT_ONCE - len(create), _room(job, name, tally))
+            missing = list(islice(_missing(job, position, task, present), room))
             if missing and dependencies.are_ready(job, task, members):
                 create += missing
                 tally.add(name, PodPhase.PENDING, len(missing))
             evict += _unwanted(job, task, present.values(), tally)
     plan.unfinished = len(create) == MOST_AT_ONCE
     plan.create, plan.evict, plan.mark_evicted = create, evict, bool(evict)
+
+
+def _room(job: Job, task: str, tally: counts.Tally) -> int:
+    """How many more pods of a task there may be: `vsub --array 0-9%4` has four at a time that have not finished."""
+    limit = job.metadata.annotations.get(keys.AT_ONCE, "")
+    if not limit.isdecimal() or int(limit) == 0:
+        return MOST_AT_ONCE
+    return max(int(limit) - tally.alive(task), 0)
 
 
 def _missing(job: Job, position: int, task: TaskSpec, present: Mapping[str, Member]) -> Iterator[Replica]:
