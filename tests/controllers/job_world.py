@@ -18,7 +18,6 @@ from volcano.controllers.job import events, machine, policies
 from volcano.controllers.job.delays import Delays
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.members import TERMINATING, Member, Members
-from volcano.controllers.job.perform import with_markers_of
 from volcano.controllers.job.plan import Plan
 from volcano.controllers.job.vocabulary import Action, PodPhase
 from volcano.controllers.statuses import difference
@@ -70,8 +69,8 @@ class World:
         self.perform(machine.step(self.job, self.known, self.podgroup, SYNC, self.now))
 
     def perform(self, plan: Plan) -> None:
-        if plan.intent_first and plan.status is not None:
-            self.write_status(with_markers_of(self.job, plan.status))
+        if plan.intent is not None:
+            self.write_status(plan.intent)
         if plan.podgroup_create is not None and self.podgroup is None:
             self.spend()
             self.podgroup = msgspec.convert(plan.podgroup_create, PodGroup)

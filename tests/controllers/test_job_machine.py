@@ -82,7 +82,29 @@ def test_a_kill_counts_the_pods_it_spares() -> None:
     assert plan.status is not None
     assert (plan.status.succeeded, plan.status.terminating) == (1, 1)
     assert plan.podgroup_delete == "j-u"
-    assert plan.intent_first
+    assert plan.intent is not None
+
+
+def test_a_kill_takes_objects_of_plugins_away_that_the_status_does_not_name_yet() -> None:
+    """The write that was to name them was lost, or waits for a calmer moment."""
+    starting = job("Pending", plugins={"svc": []})
+
+    plan = machine.step(starting, Members(), group(), Event(action=Action.ABORT_JOB), NOW)
+
+    assert {reference.kind for reference in plan.detach} == {"ConfigMap", "Service", "NetworkPolicy"}
+    assert plan.intent is not None
+    assert plan.status is not None
+    assert plan.intent.controlled_resources == {"plugin-svc": "svc"}
+    assert plan.status.controlled_resources == {}
+
+
+def test_what_a_kill_took_away_comes_back_with_the_pods_and_not_before() -> None:
+    restarting = job("Restarting", plugins={"svc": []})
+
+    assert not machine.step(restarting, Members(), None, SYNC, NOW).attach
+    restarting.status.controlled_resources["plugin-svc"] = "svc"  # only some pods are restarted
+    assert machine.step(restarting, Members(), None, SYNC, NOW).attach
+    assert machine.step(job("Pending", plugins={"svc": []}), Members(), None, SYNC, NOW).attach
 
 
 def test_a_targeted_restart_keeps_version_podgroup_and_the_other_pods() -> None:
@@ -167,6 +189,24 @@ def test_a_timeout_puts_the_action_off_and_says_so() -> None:
     assert plan.delayed.delay == datetime.timedelta(seconds=90)
     assert plan.notes[0].message == "Execute action RestartJob after 1m30s"
     assert plan.evict == ()
+
+
+def test_a_podgroup_that_does_not_say_its_version_stays_with_pods_of_the_present_one() -> None:
+    """The Go Volcano marks no group; its restarting job may have got the next one already."""
+    restarting = job("Restarting", version=1, retries=1)
+    mixed = Members([pod(0, terminating=True), pod(1, version=1)])
+
+    assert machine.step(restarting, mixed, group(), SYNC, NOW).podgroup_delete == ""
+    assert machine.step(restarting, Members([pod(0)]), group(), SYNC, NOW).podgroup_delete == "j-u"
+
+
+def test_a_job_that_the_go_volcano_has_aborted_is_left_as_it_is() -> None:
+    """Its running duration counts from another moment than ours: it was said, and stays."""
+    aborted = job("Aborted", version=1)
+    aborted.status.state.last_transition_time = EARLIER
+    aborted.status.running_duration = "4m7.2s"
+
+    assert machine.step(aborted, Members(), None, SYNC, NOW).status is None
 
 
 def test_an_interrupted_kill_is_continued() -> None:

@@ -15,7 +15,8 @@ from volcano.controllers.job import machine, pods, volumes
 from volcano.controllers.job.delays import Delays
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
-from volcano.controllers.job.members import Members
+from volcano.controllers.job.ledger import Pods
+from volcano.controllers.job.members import Member, Members
 from volcano.controllers.job.plan import Delayed
 from volcano.controllers.job.plugins import Plugins, UnknownPlugin, builtin_factories, builtin_plugins
 from volcano.controllers.job.plugins.flags import Flags
@@ -33,6 +34,43 @@ def job(replicas: int = 3, name: str = "j", **spec: object) -> Job:
         metadata=ObjectMeta(name=name, namespace="n", uid="u"),
         spec=JobSpec(tasks=tasks, queue="q", **spec),  # type: ignore[arg-type]
     )
+
+
+# What is known of pods
+
+
+def member(uid: str = "u1", **more: object) -> Member:
+    return Member(name="j-w-0", task="w", uid=uid, job_uid="u", **more)  # type: ignore[arg-type]
+
+
+def test_the_answer_to_a_creation_is_older_news_than_the_watch() -> None:
+    known = Pods()
+    known.put(member(phase="Running"))
+    known.created(member(phase="Pending"))
+    assert known.of("u").count("w", "Running") == 1
+
+
+def test_a_pod_that_ended_before_the_answer_to_its_creation_is_not_there() -> None:
+    known = Pods()
+    known.ended(member())
+    known.created(member())
+    assert not len(known.of("u"))
+
+
+def test_a_new_pod_takes_the_place_of_its_namesake() -> None:
+    known = Pods()
+    known.put(member("old"))
+    known.created(member("new"))
+    assert known.ended(member("old")) is None
+    assert [pod.uid for pod in known.of("u")] == ["new"]
+
+
+def test_nothing_is_kept_of_a_job_without_pods() -> None:
+    known = Pods()
+    known.ended(member("never seen"))
+    known.put(member())
+    known.ended(member())
+    assert not known._by_job
 
 
 # Pods

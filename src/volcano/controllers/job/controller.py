@@ -62,6 +62,8 @@ class JobController:
         self._ledgers: dict[str, Ledger] = {}
         self._pods = Pods()
         self._dependents: dict[str, set[str]] = {}
+        self._began = False
+        """What is known before comes from a watch that may lag behind the last writes of another process."""
         self._performer = Performer(context, self._pods)
         self._pace = StatusPace()
         self._metrics = JobMetrics(context.metrics)
@@ -80,9 +82,12 @@ class JobController:
 
     async def reconcile(self, key: str) -> None:
         """Read the job's mail: commands, then events that ask for action, then one look at everything."""
+        self._began = True
         ledger = self._ledgers.get(key)
         if ledger is None:
             return
+        if ledger.commands or self._next_event(key, ledger) is not None:
+            await self._remove_doubt(key, ledger)
         self._read_commands(key, ledger)
         while (event := self._next_event(key, ledger)) is not None:
             await self._handle(key, ledger, event)
@@ -127,11 +132,19 @@ class JobController:
             plan = machine.step(job, self._pods.of(job.metadata.uid), None, event)
             self._put_off(key, ledger, job, plan)
         else:
-            self._performer.note(job, "Normal", "ExecuteAction", f"Start to execute action {resolution.action} ")
-            await self._act(key, ledger, replace(event, action=resolution.action))
+            await self._execute(key, ledger, job, replace(event, action=resolution.action))
             ledger.delays.acted(resolution.action, event)
         if ledger.mail and ledger.mail[0] is event:
             ledger.mail.popleft()
+
+    async def _execute(self, key: str, ledger: Ledger, job: Job, order: Event) -> None:
+        """Act once: when this is tried again and the status says that it has begun, looks at the job finish it."""
+        before = (job.status.version, job.status.retry_count)
+        if ledger.began in {None, before}:
+            ledger.began = before
+            self._performer.note(job, "Normal", "ExecuteAction", f"Start to execute action {order.action} ")
+            await self._act(key, ledger, order)
+        ledger.began = None
 
     async def _sync(self, key: str, ledger: Ledger) -> None:
         """Look at the job as it is, unless it was looked at a moment ago."""
@@ -150,21 +163,26 @@ class JobController:
         if due is not None:
             self.queue.add_after(key, max(due - self._clock(), 0.001))
 
+    async def _remove_doubt(self, key: str, ledger: Ledger) -> None:
+        """Before anything is done: read a job that may be further than what is known of it."""
+        job = self._job(key)
+        if job is None or not ledger.in_doubt:
+            return
+        with suppress(NotFound):
+            ledger.written = await self._context.client.get(resources.JOBS, job.metadata.name, job.metadata.namespace)
+        ledger.in_doubt = False
+
     async def _act(self, key: str, ledger: Ledger, order: Event) -> None:
         job = self._job(key)
         if job is None:
             return
         podgroup = self._podgroup(job, ledger)
         facts = self._facts(job)
-        members = self._pods.of(job.metadata.uid)
-        try:
-            plan = machine.act(job, members, podgroup, order, self._context.now(), facts)
-        except PluginError as error:
-            self._performer.note(job, "Warning", "PluginError", f"Execute plugin when job add failed, err: {error}")
-            raise
-        except QueueMissing as error:
-            self._performer.note(job, "Warning", "PodGroupError", f"Failed to create PodGroup, err: {error}")
-            raise Waits(str(error)) from error
+        plan = self._decide(job, podgroup, order, facts)
+        if ledger.in_doubt and not plan.is_empty:
+            await self._remove_doubt(key, ledger)
+            await self._act(key, ledger, order)
+            return
         if plan.waits_for_podgroup and podgroup is None:
             self.queue.add_after(key, PODGROUP_PATIENCE_SECONDS)
         if order.command:
@@ -177,6 +195,16 @@ class JobController:
             ledger.synced_at = float("-inf")
             self.queue.add(key)
         self._metrics.entered(job, plan.status)
+
+    def _decide(self, job: Job, podgroup: PodGroup | None, order: Event, facts: Facts) -> Plan:
+        try:
+            return machine.act(job, self._pods.of(job.metadata.uid), podgroup, order, self._context.now(), facts)
+        except PluginError as error:
+            self._performer.note(job, "Warning", "PluginError", f"Execute plugin when job add failed, err: {error}")
+            raise
+        except QueueMissing as error:
+            self._performer.note(job, "Warning", "PodGroupError", f"Failed to create PodGroup, err: {error}")
+            raise Waits(str(error)) from error
 
     def _hold_back_status(self, key: str, ledger: Ledger, job: Job, plan: Plan) -> None:
         if plan.status is None:
@@ -304,6 +332,7 @@ class JobController:
         """A new job, or one that this process has not seen before: then its pods may have news that nobody read."""
         key = job.metadata.key
         self._mail(key, SYNC)
+        self._ledger(key).in_doubt = self._jobs.has_synced and not self._began
         self._wake_dependents(key)
         members = self._pods.of(job.metadata.uid)
         for member in members:
@@ -311,6 +340,9 @@ class JobController:
 
     def _job_updated(self, old: Job, new: Job) -> None:
         event = events.job_changed(old, new)
+        ledger = self._ledgers.get(new.metadata.key)
+        if event is None and ledger is not None and ledger.in_doubt:
+            event = SYNC  # the counters may be somebody else's
         if event is not None:
             self._mail(new.metadata.key, event)
             self._wake_dependents(new.metadata.key)
@@ -320,7 +352,6 @@ class JobController:
         ledger = self._ledgers.pop(job.metadata.key, None)
         if ledger is not None and (ledger.commands or ledger.obeyed):
             self._ledger(job.metadata.key).commands.extend([*ledger.obeyed, *ledger.commands])
-        self._pods.forget(job.metadata.uid)
         self._wake_dependents(job.metadata.key)
         self._metrics.removed(job)
 
@@ -328,8 +359,7 @@ class JobController:
         member, key = self._member(pod)
         if member is None:
             return
-        members = self._pods.of(member.job_uid)
-        members.put(member)
+        members = self._pods.put(member)
         job = self._jobs.store.get(key)
         if job is not None:
             self._metrics.pod_seen(job, pod)
@@ -340,8 +370,7 @@ class JobController:
         before, _ = self._member(old)
         if member is None or before is None:
             return
-        members = self._pods.of(member.job_uid)
-        members.put(member)
+        members = self._pods.put(member)
         job = self._jobs.store.get(key)
         if job is not None and member != before:
             task = policies.task_named(job, member.task)

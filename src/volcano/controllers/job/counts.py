@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -85,10 +84,6 @@ def with_running_duration(job: Job, status: JobStatus) -> JobStatus:
         return status
     ran = max(ended - began, datetime.timedelta(0))
     return msgspec.structs.replace(status, running_duration=duration.format(ran))
-
-
-def without_markers(resources: Mapping[str, str], prefix: str) -> dict[str, str]:
-    return {key: value for key, value in resources.items() if not key.startswith(prefix)}
 
 
 def _running_since(status: JobStatus) -> datetime.datetime | None:

@@ -48,14 +48,17 @@ def kill_job(
         spare = FINISHED_PODS  # whoever looks for the cause of the failures finds the pods
     doomed = [member for member in members if not member.terminating and member.phase not in spare]
     status = _after(job, members, doomed, now, outcome, retries)
-    markers = counts.without_markers(status.controlled_resources, MARKER_PREFIX)
-    detach = facts.plugins.leftovers(job) if len(markers) < len(status.controlled_resources) else []
-    status = msgspec.structs.replace(status, controlled_resources=markers)
+    marks = status.controlled_resources
+    kept = {key: value for key, value in marks.items() if not key.startswith(MARKER_PREFIX)}
+    attached = _attached(job)
+    detach = facts.plugins.leftovers(job) if attached else []
+    status = msgspec.structs.replace(status, controlled_resources=kept)
     if doomed or status != job.status:
         status = msgspec.structs.replace(status, version=job.status.version + 1)
+    intent = msgspec.structs.replace(status, controlled_resources={**marks, **attached})
     return Plan(
         status=status if status != job.status else None,
-        intent_first=bool(doomed),
+        intent=intent if doomed or detach else None,
         evict=doomed,
         detach=detach,
         podgroup_delete=podgroup.metadata.name if podgroup is not None else "",
@@ -68,7 +71,7 @@ def settle(job: Job, members: Members, podgroup: PodGroup | None, now: datetime.
     if plan.status is not None:  # no policy listens any more: there is no event to invalidate
         status = msgspec.structs.replace(plan.status, version=job.status.version)
         plan.status = status if status != job.status else None
-    plan.intent_first = False
+    plan.intent = None
     return plan
 
 
@@ -88,8 +91,19 @@ def kill_target(
     doomed = [member for member in targets if not member.terminating]
     status = _after(job, members, doomed, now, outcome, retries)
     return Plan(
-        status=status if status != job.status else None, intent_first=bool(doomed), evict=doomed, mark_evicted=True
+        status=status if status != job.status else None,
+        intent=status if doomed else None,
+        evict=doomed,
+        mark_evicted=True,
     )
+
+
+def _attached(job: Job) -> dict[str, str]:
+    """Markers of the plugins with objects beside the job; one that starts may have them before its status says so."""
+    marks = job.status.controlled_resources
+    if job.status.state.phase in {"", Phase.PENDING}:
+        return {f"{MARKER_PREFIX}{name}": name for name in job.spec.plugins}
+    return {key: value for key, value in marks.items() if key.startswith(MARKER_PREFIX)}
 
 
 def _targets(members: Members, event: Event) -> Sequence[Member]:
@@ -114,6 +128,8 @@ def _after(
     phase = outcome(job.spec, status)
     if phase != job.status.state.phase:
         status = counts.entered(status, phase, now)
+    elif status.running_duration:
+        return status  # said at the last transition
     return counts.with_running_duration(job, status)
 
 

@@ -36,6 +36,10 @@ class Ledger:
     delays: Delays = field(default_factory=Delays)
     written: Job | None = None
     """The job as the server returned it to our last write: perhaps newer than the watch."""
+    in_doubt: bool = False
+    """A write of ours may have been carried out, or somebody else's: read the job before anything is done."""
+    began: tuple[int, int] | None = None
+    """Version and retries of the job when the first of the mail was to be acted upon."""
     ensured: dict[str, object] = field(default_factory=dict)
     """What is known to be there: attachments with the contents that matter, claims, a podgroup not seen yet."""
     said: list[Note] = field(default_factory=list)
@@ -63,35 +67,34 @@ class Ledger:
 
 
 class Pods:
-    """Members of all jobs, by the uid of the job that owns them."""
+    """Members of all jobs, by the uid of the job that owns them; nothing is kept of a job without pods."""
 
     def __init__(self) -> None:
         self._by_job: dict[str, Members] = {}
         self._ended: dict[str, None] = {}
 
     def of(self, job_uid: str) -> Members:
-        members = self._by_job.get(job_uid)
-        if members is None:
-            members = self._by_job[job_uid] = Members()
+        """To look at, not to change."""
+        return self._by_job.get(job_uid) or Members()
+
+    def put(self, member: Member) -> Members:
+        """A pod as the watch shows it; returns all of its job."""
+        members = self._by_job.setdefault(member.job_uid, Members())
+        members.put(member)
         return members
 
-    def forget(self, job_uid: str) -> None:
-        """A job is gone; pods of it that are still there are dropped as they end."""
-        members = self._by_job.get(job_uid)
-        if members is not None and not members.tasks:
-            del self._by_job[job_uid]
-
     def created(self, member: Member) -> None:
-        """A pod the server has just told us about in its answer; the watch may have told of its end already."""
-        if member.uid not in self._ended:
-            self.of(member.job_uid).put(member)
+        """A pod the server has just told us about in its answer; the watch may have told more already."""
+        known = self.of(member.job_uid).get(member.task, member.name)
+        if member.uid not in self._ended and (known is None or known.uid != member.uid):
+            self.put(member)
 
     def ending(self, member: Member) -> None:
         """A pod we have just deleted: it counts as terminating until the watch shows its end."""
         members = self.of(member.job_uid)
         known = members.get(member.task, member.name)
         if known is not None and known.uid == member.uid:
-            members.put(msgspec.structs.replace(known, terminating=True, out_of_sync=True))
+            self.put(msgspec.structs.replace(known, terminating=True, out_of_sync=True))
 
     def ended(self, member: Member) -> Member | None:
         """A pod is gone; returns what was known of it."""

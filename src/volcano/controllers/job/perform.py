@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -20,12 +20,11 @@ from volcano.controllers.job import pods
 from volcano.controllers.job.keypairs import new_key_pair
 from volcano.controllers.job.kill import OUT_OF_SYNC_PATCH
 from volcano.controllers.job.members import Member, member_of
-from volcano.controllers.job.plugins.interface import MARKER_PREFIX
 from volcano.controllers.runtime import SERVER_TROUBLE, Context, Waits
 from volcano.controllers.statuses import difference
 from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube.client import PatchKind
-from volcano.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound
+from volcano.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job, JobStatus
@@ -62,15 +61,17 @@ class Performer:
         """Do everything the plan says."""
         for note in plan.notes:
             self.note(job, note.type, note.reason, note.message)
-        if plan.intent_first and plan.status is not None:
-            await self._write_status(job, with_markers_of(job, plan.status), ledger)
+        if plan.mark_evicted:
+            await self._mark(job, plan.evict)
+        if plan.intent is not None:
+            await self._write_status(job, plan.intent, ledger)
         await self._told(job, "PVCError", "Failed to create PVC, err", self._keep_claims(job, plan.claims, ledger))
-        await self._edit(job, plan)
+        await self._edit(job, plan, ledger)
         await self._told(
             job, "PluginError", "Execute plugin when job add failed, err", self._attach(job, plan.attach, ledger)
         )
         await self._told(job, "PodGroupError", "Failed to create PodGroup, err", self._keep_podgroup(job, plan, ledger))
-        await self._evict(job, plan)
+        await self._evict(job, plan.evict)
         await self._create(job, plan, facts)
         await self._detach(job, plan.detach, ledger)
         if plan.podgroup_delete:
@@ -84,25 +85,31 @@ class Performer:
     # The job itself
 
     async def _write_status(self, job: Job, status: JobStatus, ledger: Ledger) -> None:
-        """Merge the difference to what the server has; its answer is our newest view of the job."""
-        current = ledger.job(job)
+        """Merge the difference to what the server has, if that is what we decided on; its answer is our newest view."""
+        current = ledger.written or job
         change = difference(msgspec.to_builtins(current.status), msgspec.to_builtins(status))
         if not change:
             return
-        body = {"metadata": {"uid": job.metadata.uid}, "status": change}
-        meta = job.metadata
+        meta = current.metadata
+        body = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}, "status": change}
         try:
             ledger.written = await self._client.patch(
                 resources.JOBS, meta.name, body, meta.namespace, subresource="status"
             )
         except NotFound:
             return
+        except Conflict as error:
+            ledger.in_doubt = True
+            raise Waits(f"job {meta.key} is not what it was any more: {error}") from None
+        except SERVER_TROUBLE:
+            ledger.in_doubt = True
+            raise
 
-    async def _edit(self, job: Job, plan: Plan) -> None:
-        meta = job.metadata
+    async def _edit(self, job: Job, plan: Plan, ledger: Ledger) -> None:
+        meta, status = job.metadata, (ledger.written or job).status
         if plan.annotate:
             body: JsonObject = {"metadata": {"uid": meta.uid, "annotations": dict(plan.annotate)}}
-            await self._client.patch(resources.JOBS.untyped, meta.name, body, meta.namespace)
+            ledger.written = await self._client.patch(resources.JOBS, meta.name, body, meta.namespace)
         if plan.claim_names:
             operations: list[JsonObject] = [{"op": "test", "path": "/metadata/uid", "value": meta.uid}]
             for position, name in plan.claim_names.items():
@@ -110,7 +117,11 @@ class Performer:
                 mount = job.spec.volumes[position].mount_path
                 operations.append({"op": "test", "path": f"{path}/mountPath", "value": mount})
                 operations.append({"op": "add", "path": f"{path}/volumeClaimName", "value": name})
-            await self._client.patch(resources.JOBS.untyped, meta.name, operations, meta.namespace, kind=PatchKind.JSON)
+            ledger.written = await self._client.patch(
+                resources.JOBS, meta.name, operations, meta.namespace, kind=PatchKind.JSON
+            )
+        if (ledger.written or job).status != status:
+            raise Waits(f"job {meta.key} is not what it was any more: decided anew")
 
     async def _told(self, job: Job, reason: str, message: str, work: Awaitable[None]) -> None:
         """Do `work`; tell the user when it is refused."""
@@ -264,20 +275,26 @@ class Performer:
             raise NotOurs(f"pod '{name}' exists and belongs to {whose}: it must go before the job can start")
         return pod
 
-    async def _evict(self, job: Job, plan: Plan) -> None:
-        if not plan.evict:
-            return
+    async def _mark(self, job: Job, doomed: Sequence[Member]) -> None:
+        """Mark pods before anything is written: looks at the job delete the marked ones, if we do not get there."""
 
+        async def mark(member: Member) -> None:
+            with contextlib.suppress(NotFound):
+                await self._client.patch(POD_VIEWS, member.name, OUT_OF_SYNC_PATCH, job.metadata.namespace)
+
+        failures = await each([member for member in doomed if not member.out_of_sync], mark, self._turns)
+        if failures:
+            self._fail(job, failures, "FailedDelete", "Error deleting pods", "mark", len(doomed))
+
+    async def _evict(self, job: Job, doomed: Sequence[Member]) -> None:
         async def evict(member: Member) -> None:
             with contextlib.suppress(NotFound):
-                if plan.mark_evicted and not member.out_of_sync:
-                    await self._client.patch(POD_VIEWS, member.name, OUT_OF_SYNC_PATCH, job.metadata.namespace)
                 await self._client.delete(POD_VIEWS, member.name, job.metadata.namespace, uid=member.uid or None)
             self._pods.ending(member)
 
-        failures = await each(plan.evict, evict, self._turns)
+        failures = await each(doomed, evict, self._turns)
         if failures:
-            self._fail(job, failures, "FailedDelete", "Error deleting pods", "kill", len(plan.evict))
+            self._fail(job, failures, "FailedDelete", "Error deleting pods", "kill", len(doomed))
 
     def _fail(self, job: Job, failures: list[Exception], reason: str, message: str, verb: str, total: int) -> None:
         """Say what was refused, and let the whole be tried again."""
@@ -294,12 +311,6 @@ def is_a_matter_of_time(failure: Exception) -> bool:
     if isinstance(failure, Forbidden):
         return "exceeded quota" in failure.message
     return isinstance(failure, (Waits, *SERVER_TROUBLE))
-
-
-def with_markers_of(job: Job, status: JobStatus) -> JobStatus:
-    """`status` while the plugins' objects are still there."""
-    markers = {key: value for key, value in job.status.controlled_resources.items() if key.startswith(MARKER_PREFIX)}
-    return msgspec.structs.replace(status, controlled_resources={**status.controlled_resources, **markers})
 
 
 def tracked(document: JsonObject, attachment: Attachment) -> list[Any]:

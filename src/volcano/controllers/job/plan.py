@@ -79,8 +79,8 @@ class Plan:
     action: str = Action.SYNC_JOB
     status: JobStatus | None = None
     """The status to write; None when it stands as it is."""
-    intent_first: bool = False
-    """Write the status before touching pods: a kill that is interrupted is then continued, not forgotten."""
+    intent: JobStatus | None = None
+    """The status to write before anything is deleted: a kill that is interrupted is then continued, not forgotten."""
     annotate: Mapping[str, str] = field(default_factory=dict)
     claim_names: Mapping[int, str] = field(default_factory=dict)
     """Names to write back into `spec.volumes`, by position."""
@@ -102,10 +102,8 @@ class Plan:
     """there is more to create than one step does: step again"""
 
     def mark(self, key: str, value: str) -> None:
-        """Let the status that is to be written carry a mark of ours among `controlledResources`."""
-        if self.status is not None:
-            marks = {**self.status.controlled_resources, key: value}
-            self.status = msgspec.structs.replace(self.status, controlled_resources=marks)
+        """Let the statuses that are to be written carry a mark of ours among `controlledResources`."""
+        self.intent, self.status = _marked(self.intent, key, value), _marked(self.status, key, value)
 
     @property
     def is_empty(self) -> bool:
@@ -121,3 +119,9 @@ class Plan:
                 self.delayed,
             )
         )
+
+
+def _marked(status: JobStatus | None, key: str, value: str) -> JobStatus | None:
+    if status is None:
+        return None
+    return msgspec.structs.replace(status, controlled_resources={**status.controlled_resources, key: value})

@@ -20,6 +20,7 @@ from volcano.controllers.owners import controller_reference
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job, NetworkTopologySpec, TaskSpec
+    from volcano.controllers.job.members import Members
 
 API_VERSION = "scheduling.volcano.sh/v1beta1"
 _WAITING = frozenset({"", "Pending"})
@@ -138,9 +139,12 @@ def is_admitted(podgroup: PodGroup | None) -> bool:
     return podgroup is not None and podgroup.status.phase not in _WAITING
 
 
-def is_outdated(podgroup: PodGroup, job: Job) -> bool:
-    """Made for the job as it was before its last kill."""
-    made_for = podgroup.metadata.annotations.get(keys.JOB_VERSION, "0")
+def is_outdated(podgroup: PodGroup, job: Job, members: Members) -> bool:
+    """Made for the job as it was before its last kill. Where the group does not say (the Go Volcano's never do),
+    a pod of the job's present version does: there is none before the group is."""
+    made_for = podgroup.metadata.annotations.get(keys.JOB_VERSION)
+    if made_for is None:
+        return all(member.version < job.status.version for member in members) and job.status.version > 0
     return made_for.isdecimal() and int(made_for) < job.status.version
 
 

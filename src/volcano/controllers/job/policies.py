@@ -37,9 +37,11 @@ JUST_SYNC = Resolution(Action.SYNC_JOB)
 
 
 def resolve(job: Job, event: Event) -> Resolution:
+    if is_stale(job, event):
+        return JUST_SYNC
     if event.action:
         return Resolution(event.action)
-    if event.kind in ALWAYS_SYNC or is_stale(job, event):
+    if event.kind in ALWAYS_SYNC:
         return JUST_SYNC
     for policy in _policies(job, event.task):
         if _answers(policy, event):

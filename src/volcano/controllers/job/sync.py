@@ -54,7 +54,8 @@ def sync_job(
     if facts.forwards and job.metadata.annotations.get(keys.JOB_FORWARDING) != "true":
         plan.annotate = {keys.JOB_FORWARDING: "true"}
     status = _prepare(job, plan, now, facts)
-    if podgroup is not None and job.status.state.phase == Phase.RESTARTING and podgroups.is_outdated(podgroup, job):
+    restarting = job.status.state.phase == Phase.RESTARTING
+    if podgroup is not None and restarting and podgroups.is_outdated(podgroup, job, members):
         plan.podgroup_delete = podgroup.metadata.name  # the kill was interrupted before it got there
     else:
         _keep_podgroup(job, podgroup, plan, facts)
@@ -82,10 +83,12 @@ def _prepare(job: Job, plan: Plan, now: datetime.datetime, facts: Facts) -> JobS
     markers = dict(status.controlled_resources)
     attach: list[Attachment] = []
     for plugin in facts.plugins.of(job):
-        fresh = starting and marker(plugin) not in markers
-        attach += plugin.attachments(job) if fresh else plugin.refreshed(job)
-        if fresh and plugin.is_marked:
-            markers[marker(plugin)] = plugin.name
+        if starting:  # all of them, whatever the marker says: a kill may have been interrupted
+            attach += plugin.attachments(job)
+            if plugin.is_marked:
+                markers[marker(plugin)] = plugin.name
+        elif marker(plugin) in markers or not plugin.is_marked:  # else a kill took them, and the job may end
+            attach += plugin.refreshed(job)
     plan.attach = attach
     if starting and job.spec.volumes:
         names, plan.claims = volumes.claims_of(job)
