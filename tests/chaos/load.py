@@ -37,8 +37,10 @@ class Account:
 
 
 class Load(Background):
-    def __init__(self, kubeconfig: Path, dice: random.Random) -> None:
+    def __init__(self, kubeconfig: Path, dice: random.Random, marks: Path) -> None:
+        """Pods note in the folder `marks` that they have run."""
         super().__init__()
+        self._marks = marks
         self.account = Account()
         self._kubeconfig = kubeconfig
         self._dice = dice
@@ -70,12 +72,15 @@ class Load(Background):
         await self._await_phase(client, name, "Completed")
 
     async def _restarted(self, client: Client, number: int) -> None:
-        """A gang that is told to start again while it runs."""
+        """A gang that runs until it is told to start again, and ends soon the second time."""
         name = f"restarted-{number}"
-        await self._submit(client, gang(name, 2, "sleep", "4", maxRetry=20))
-        if await self._await_phase(client, name, "Running"):
-            sent = await self._command(client, name, "RestartJob")
-            self.account.restarts[name] = (int(sent), 1)
+        twice = f"mkdir {self._marks}/$HOSTNAME && exec sleep 600; exec sleep 1"
+        await self._submit(client, gang(name, 2, "sh", "-c", twice, maxRetry=20, priorityClassName=URGENT))
+        await self._await_phase(client, name, "Running")
+        sent = 1
+        while not await self._command(client, name, "RestartJob"):
+            sent += 1
+        self.account.restarts[name] = (1, sent)
 
     async def _cancelled(self, client: Client, number: int) -> None:
         name = f"cancelled-{number}"

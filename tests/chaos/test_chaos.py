@@ -7,6 +7,8 @@ far as processes can be repeated; VOLCANO_CHAOS_ROUNDS makes it longer.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 import os
 import random
 import signal
@@ -40,6 +42,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("chaos")]
 
 PROCESSES = crashing.Kubernetes.victims
 SETTLE_SECONDS = 90.0
+DONE = ("Completed", "Aborted")
 HALF_GANG_SECONDS = 60.0
 """A killed leader's lease, its successor's first cycle, and the next try to bind, several times in a row."""
 PREEMPTING = """\
@@ -119,12 +122,14 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         ),
     ],
 )
-def test_every_promise_is_kept(cluster: Cluster, rounds: int) -> None:
+def test_every_promise_is_kept(cluster: Cluster, tmp_path: Path, rounds: int) -> None:
     seed = int(os.environ.get("VOLCANO_SEED") or random.randrange(2**32))
     print(f"VOLCANO_SEED={seed}")
     dice = random.Random(seed)
     kubeconfig = cluster.address.kubeconfig
-    load, recorder = Load(kubeconfig, random.Random(seed)), Recorder(kubeconfig, NAMESPACE)
+    (tmp_path / "marks").mkdir()
+    load = Load(kubeconfig, random.Random(seed), tmp_path / "marks")
+    recorder = Recorder(kubeconfig, NAMESPACE)
     done: Counter[str] = Counter()
 
     with recorder.running():
@@ -137,7 +142,7 @@ def test_every_promise_is_kept(cluster: Cluster, rounds: int) -> None:
         jobs, milli_cpu = asyncio.run(settled(cluster, account.ends))
         broken = [*invariants.wrong_ends(jobs, account.ends), *invariants.disobeyed(jobs, account.restarts)]
         if broken:
-            print("\n".join(asyncio.run(unfinished(cluster, jobs))))
+            print("\n".join(asyncio.run(left_standing(cluster, jobs))))
         broken += invariants.orphans(asyncio.run(emptied(cluster)))
 
     history = recorder.changes()
@@ -148,6 +153,8 @@ def test_every_promise_is_kept(cluster: Cluster, rounds: int) -> None:
         f"{dict(done)}; {len(history)} changes, {recorder.gaps} gaps; {len(account.ends)} jobs, {account.unanswered} "
         "requests without an answer"
     )
+    if broken:
+        (tmp_path / "history.json").write_text(json.dumps([dataclasses.asdict(change) for change in history]))
     assert not broken, "\n".join(broken)
 
 
@@ -166,20 +173,14 @@ async def settled(
         await asyncio.sleep(0.5)
 
 
-async def unfinished(cluster: Cluster, jobs: dict[str, dict[str, Any]]) -> list[str]:
-    """Jobs that are not done, with their podgroups and pods: where the cluster stands still."""
-    told = []
-    pods, groups = await listed(cluster, PODS), await listed(cluster, PODGROUPS)
-    for name, job in jobs.items():
-        if invariants.job_phase(job) in ("Completed", "Aborted"):
-            continue
-        told.append(f"job {name}: {job.get('status')}")
-        owned = [item for item in (*groups, *pods) if item["metadata"]["name"].startswith(f"{name}-")]
-        told += [
-            f"  {item['metadata']['name']}: {item.get('spec', {}).get('nodeName')} {item.get('status')}"
-            for item in owned
-        ]
-    return told
+async def left_standing(cluster: Cluster, jobs: dict[str, dict[str, Any]]) -> list[str]:
+    """Jobs that are not done, and all podgroups and pods that hold something: what the cluster waits for."""
+    waiting = [
+        f"job {name}: {job.get('status')}" for name, job in jobs.items() if invariants.job_phase(job) not in DONE
+    ]
+    groups, pods = await listed(cluster, PODGROUPS), await listed(cluster, PODS)
+    holding = [pod for pod in pods if invariants.phase(pod) not in invariants.ENDED]
+    return [*waiting, *(f"  {item['metadata']['name']}: {item.get('status')}" for item in (*groups, *holding))]
 
 
 async def emptied(cluster: Cluster) -> dict[str, list[dict[str, Any]]]:
