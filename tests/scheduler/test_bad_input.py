@@ -6,15 +6,18 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
+import msgspec
 import pytest
 
 from tests.scheduler.daemon.bench import bench, eventually
 from volcano.api.resources import EVENTS
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework import registry as registries
+from volcano.scheduler.framework import conf as grammar, registry as registries
+from volcano.scheduler.framework.arguments import REST
+from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.framework.plugin import Plugin
 from volcano.testing.builders import Gang, gang, node, queue
 from volcano.testing.world import World
@@ -119,19 +122,32 @@ def test_a_node_that_vanishes_in_mid_cycle_gets_nothing_that_lasts() -> None:
     assert {task.node_name for task in held} <= {"n0"}
 
 
-def test_a_configuration_that_is_no_yaml_is_rejected_in_log_metric_and_event(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        pytest.param("actions: allocate\ntiers: {", "line 2", id="no YAML"),
+        pytest.param("actions: alocate\ntiers: []", "did you mean 'allocate'", id="an unknown action"),
+        pytest.param("actions: allocate\ntiers: 7", "tiers", id="a number for a list"),
+        pytest.param(
+            "actions: allocate\ntiers:\n- plugins: [{name: drf, enableHierarchy: true}, {name: proportion}]",
+            "proportion",
+            id="plugins that exclude each other",
+        ),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_rejected_in_log_metric_and_event(
+    broken: str, said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "conf.yaml"
     file.write_text("actions: allocate\ntiers: []\n")
 
     async def scenario() -> None:
         async with bench(scheduler_conf=str(file)) as b:
-            file.write_text("actions: allocate\ntiers: {")
+            file.write_text(broken)
 
             async def told() -> bool:
                 found = (await b.client.list(EVENTS)).items
-                return any(event.reason == "ConfigurationRejected" and "line 2" in event.message for event in found)
+                return any(event.reason == "ConfigurationRejected" and said in event.message for event in found)
 
             await eventually(told)
             assert b.scheduler.configuration.conf.actions == ("allocate",)
@@ -145,3 +161,80 @@ def test_a_configuration_that_is_no_yaml_is_rejected_in_log_metric_and_event(
             await eventually(bound)
 
     asyncio.run(scenario())
+
+
+def cycle_with(*plugins: str) -> Decisions:
+    """With these plugins beside the usual ones."""
+    listed = ", ".join(("{name: gang}", "{name: predicates}", *plugins))
+    made = World(
+        nodes=[node("n0")],
+        queues=[queue("root"), queue("good")],
+        jobs=[gang("good", pods=1, cpu=1, queue="good")],
+        conf=f"actions: allocate\ntiers:\n- plugins: [{listed}]\n",
+    )
+    return made.cycle()
+
+
+def test_an_unknown_plugin_is_named_and_left_out() -> None:
+    decisions = cycle_with("{name: binpak}")
+
+    assert list(decisions.binds) == [GOOD]
+    assert decisions.warnings == ["plugin 'binpak' is not known and is left out: did you mean 'binpack'?"]
+
+
+def _wrong(wanted: Any) -> str:
+    """A value that is not of this type, in YAML."""
+    return "7.5" if get_origin(wanted) in (list, dict, tuple) or wanted is str else "[wrong]"
+
+
+def _typed() -> list[Any]:
+    plugins = registries.built_in().plugins
+    fields = {
+        name: {
+            info.encode_name: _wrong(info.type)
+            for info in msgspec.structs.fields(plugin.Arguments)
+            if info.name != REST
+        }
+        for name, plugin in plugins.items()
+    }
+    return [pytest.param(name, values, id=name) for name, values in sorted(fields.items()) if values]
+
+
+@pytest.mark.parametrize(("plugin", "values"), _typed())
+def test_an_argument_of_a_wrong_type_is_named_and_its_default_stays(plugin: str, values: dict[str, str]) -> None:
+    arguments = ", ".join(f'"{name}": {value}' for name, value in values.items())
+
+    decisions = cycle_with(f"{{name: {plugin}, arguments: {{{arguments}}}}}")
+
+    said = "\n".join(decisions.warnings)
+    assert [name for name in values if f"argument {name!r} is" not in said] == []
+    assert "the default stays" in said
+    assert decisions.binds == cycle_with(f"{{name: {plugin}}}").binds
+
+
+def test_switches_that_exclude_each_other_are_named() -> None:
+    both = "{name: deviceshare, arguments: {deviceshare.GPUSharingEnable: true, deviceshare.VGPUEnable: true}}"
+
+    decisions = cycle_with(both)
+
+    assert any(warning.startswith("deviceshare: ") for warning in decisions.warnings)
+    assert list(decisions.binds) == [GOOD]
+
+
+@pytest.mark.parametrize("hook", ["open", "close", "prepare", "filter", "job_order", "allocatable"])
+def test_a_plugin_of_a_user_that_raises_is_named_and_the_cycle_goes_on(hook: str, tmp_path: Path) -> None:
+    first = "cls" if hook == "prepare" else "self"
+    source = "from volcano.scheduler.framework.plugin import Plugin\n\n\nclass Mine(Plugin):\n    name = 'mine'\n\n"
+    source += "    @classmethod\n" if hook == "prepare" else ""
+    (tmp_path / "mine.py").write_text(f"{source}    def {hook}({first}, *about):\n        raise KeyError('oops')\n")
+    made = world()
+    made.registry = registries.from_directory(made.registry, tmp_path)
+    tiers = "tiers:\n- plugins: [{name: gang}, {name: predicates}, {name: mine}]\n"
+    made.conf = grammar.parse(f"actions: allocate\n{tiers}", made.registry.actions)
+
+    decisions = made.cycle()
+
+    assert any("plugin 'mine'" in warning and "oops" in warning for warning in decisions.warnings)
+    assert list(decisions.podgroups) == ["default/good"]
+    made.conf = grammar.parse(f"actions: allocate\n{tiers.replace(', {name: mine}', '')}", made.registry.actions)
+    assert list(decisions.binds) + list(made.cycle().binds) == [GOOD]

@@ -31,7 +31,7 @@ class Arguments(msgspec.Struct, frozen=True):
     weight: int = msgspec.field(default=0, name="deviceshare.ScheduleWeight")
     config_map: str = msgspec.field(default=CONFIG_MAP, name="deviceshare.KnownGeometriesCMName")
     config_namespace: str = msgspec.field(default=CONFIG_NAMESPACE, name="deviceshare.KnownGeometriesCMNamespace")
-    exclusive_rules: Any = msgspec.field(default=None, name="deviceshare.GPUExclusiveRules")
+    exclusive_rules: list[dict[str, Any]] = msgspec.field(default=[], name="deviceshare.GPUExclusiveRules")
 
 
 class DeviceConfig(msgspec.Struct, frozen=True):
