@@ -17,8 +17,15 @@ from typing import Final
 from tools.reference import blocks
 
 SOURCE: Final = Path(__file__).parents[2] / "src"
-EVENTS: Final = {"Note": (0, 1), "note": (1, 2), "_note": (1, 2), "record": (2, 3)}
-"""Calls that make an event: where its type and where its reason are."""
+EVENTS: Final[dict[str, tuple[int | str, int]]] = {
+    "Note": (0, 1),
+    "note": (1, 2),
+    "_note": (1, 2),
+    "record": (2, 3),
+    "own": (0, 1),
+    "Trouble": ("Warning", 0),
+}
+"""Calls that make an event: its type, or where it is, and where its reason is."""
 FINDINGS: Final = {"Finding": 0, "Cause": 1, "invalid": 2, "denied": 0}
 """Calls that refuse an object: where the message is."""
 RULES: Final = "volcano/webhooks/rules"
@@ -125,9 +132,11 @@ def events() -> dict[str, str]:
     """Reasons of events, and their types."""
     found: dict[str, str] = {}
     for call in _calls("volcano/controllers", "volcano/scheduler/daemon", "volcano/agent", "volcano/local/node"):
-        if call.name in EVENTS:
+        forwards = call.function is not None and call.function.name in EVENTS
+        if call.name in EVENTS and not forwards:
             kind, reason = EVENTS[call.name]
-            types = [text for text in call.texts(kind) if text in ("Normal", "Warning")]
+            types = [kind] if isinstance(kind, str) else call.texts(kind)
+            types = [text for text in types if text in ("Normal", "Warning")]
             found |= {text: types[0] for text in call.texts(reason) if types and text.isalpha()}
     return found
 
