@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -27,6 +27,13 @@ NOT_ON_NODES: Final = frozenset({Status.SUCCEEDED, Status.FAILED, Status.PENDING
 
 T = TypeVar("T")
 PodsMoved = Callable[[Index, Vector, Profile, bool], None]
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """An index that remembers a time of day."""
+
+    def shift_times(self, seconds: float) -> None: ...
 
 
 class Cluster:
@@ -71,6 +78,16 @@ class Cluster:
         if found is None:
             found = self._indexes[kind] = kind(self)
         return found
+
+    def shift_times(self, seconds: float) -> None:
+        """The clock was set: what is due at some time stays as far away as it was."""
+        self.resting = {uid: until + seconds for uid, until in self.resting.items()}
+        for job in self.jobs.values():
+            if job.wait is not None:
+                job.wait.due += seconds
+        for index in self._indexes.values():
+            if isinstance(index, Timed):
+                index.shift_times(seconds)
 
     def register(self) -> dict[str, Job]:
         """A register of the jobs that have changed, all at first. Who asks for it takes out what it has dealt with."""

@@ -119,8 +119,7 @@ class Outbox:
         failures = self._failures[bind.uid] = self._failures.get(bind.uid, 0) + 1
         delay = min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 16), LONGEST_BACKOFF_SECONDS)
         log.warning("%s was not bound to %s, again in %.1f s: %s", bind.key, bind.node, delay, problem)
-        not_before = time.time() + delay
-        self._feed.call(lambda ingest: ingest.bind_refused(bind.uid, not_before))
+        self._feed.call(lambda ingest: ingest.bind_refused(bind.uid, time.time() + delay))
         if not isinstance(problem, NotFound):
             self._on_bind_failed(bind, f"failed to bind to node {bind.node}: {problem}")
 

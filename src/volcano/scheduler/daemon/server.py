@@ -29,6 +29,7 @@ from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
 from volcano.scheduler.cluster.shards import NODE_SHARDS
 from volcano.scheduler.daemon.binding import Outbox
+from volcano.scheduler.daemon.clock import WallClock
 from volcano.scheduler.daemon.extender import HttpExtender
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.ingest import Feed
@@ -60,7 +61,9 @@ async def run(client: Client, flags: Flags, stop: asyncio.Event, scheduler: Sche
 class Scheduler:
     """One scheduler. The engine runs on a thread of its own; everything else on the event loop."""
 
-    def __init__(self, client: Client, flags: Flags, *, seed: int | None = None) -> None:
+    def __init__(
+        self, client: Client, flags: Flags, *, seed: int | None = None, clock: WallClock | None = None
+    ) -> None:
         self.flags = flags
         self.options = flags.options()
         self.metrics = Metrics()
@@ -99,6 +102,7 @@ class Scheduler:
         self.rivals = Rivals(client, flags.leader_elect_resource_name, flags.lease_namespace)
         self.server_version = ServerVersion(client, self.complaints)
         self.queues = RequiredQueues(client, flags.default_queue)
+        self._clock = clock or WallClock()
         self._rng = random.Random(seed)
         self._next_seed = self._rng.getrandbits(63)
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="engine")
@@ -209,13 +213,17 @@ class Scheduler:
 
     def _decide(self, loop: asyncio.AbstractEventLoop) -> Decisions:
         """On the engine's thread. Binds of a complete gang leave while the next one is being placed."""
+        now, step = self._clock.read()
+        if step:
+            log.warning("the clock of this machine was set by %+.1f s", step)
+            self.cluster.shift_times(step)
         self.feed.apply()
         seed, self._next_seed = self._next_seed, self._rng.getrandbits(63)
         return engine.cycle(
             self.cluster,
             self.configuration.conf,
             self.options,
-            time.time(),
+            now,
             random.Random(seed),
             registry=self.configuration.registry,
             on_commit=lambda binds: _hand_over(loop, self.outbox, binds),

@@ -41,6 +41,10 @@ class LastRun:
     def __init__(self, _cluster: Cluster) -> None:
         self.at: float | None = None
 
+    def shift_times(self, seconds: float) -> None:
+        if self.at is not None:
+            self.at += seconds
+
 
 class Rescheduling(Plugin):
     name = "rescheduling"

@@ -45,6 +45,9 @@ class LastEviction:
     def __init__(self, _cluster: Cluster) -> None:
         self.at = float("-inf")
 
+    def shift_times(self, seconds: float) -> None:
+        self.at += seconds
+
 
 class TimeDivision(Plugin):
     name = "tdm"
