@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from tests.agent.world import ENVIRONMENT, NODE, World, world
 from tests.controllers.bench import eventually
 from volcano.agent.bandwidth import Limits
 from volcano.agent.cgroups import Hierarchy
+from volcano.agent.main import Pace
 from volcano.agent.options import parse
-from volcano.agent.shaper import Shaper
+from volcano.agent.shaper import Shaper, ShapingError
 from volcano.agent.values import Version
 from volcano.api import keys, resources
 from volcano.kube.flags import FlagError
@@ -110,6 +112,43 @@ def test_batch_pods_yield_the_cpu(tmp_path: Path, version: Version) -> None:
     asyncio.run(scenario())
 
 
+def test_files_that_cannot_be_written_are_told_and_the_rest_is_done(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world(tmp_path, "v2", "--supported-features=*") as here:
+            broken, sound = await here.make_pod("broken", cpu="300"), await here.make_pod("sound", cpu="700")
+            path = here.hierarchy.file(f"{broken}/c0", "cpu.max")
+            path.unlink()
+            path.mkdir()
+            await eventually(lambda: here.told("CgroupWriteFailed", f"{path}: cannot write '30000 100000': Is a dir"))
+            await eventually(lambda: here.shows_quota(f"{sound}/c0", "70000"))
+            path.rmdir()
+            path.write_text("max 100000\n")
+            await eventually(lambda: here.shows_quota(f"{broken}/c0", "30000"))
+            await here.configure(memoryQosConfig={"enable": True})
+            message = "MemoryQoS has no effect on this node: it has cgroup v2, enable MemoryQoSV2"
+            await eventually(lambda: here.told("FeatureUnavailable", message))
+            listing = await here.client.list(resources.EVENTS, "default")
+            assert [event.count for event in listing.items if event.message == message] == [1]
+
+    asyncio.run(scenario())
+
+
+def test_a_node_without_iproute2_is_healthy_and_says_so(tmp_path: Path) -> None:
+    def nothing_there(command: Sequence[str], _text: str) -> str:
+        raise ShapingError(f"{command[0]} is not installed: network QoS needs iproute2")
+
+    async def scenario() -> None:
+        async with world(tmp_path, "v2", "--supported-features=*", shaper=Shaper(nothing_there)) as here:
+            rate = {"metadata": {"annotations": {keys.NETWORK_BANDWIDTH_RATE: "1000"}}}
+            await here.client.patch(resources.NODES, NODE, rate)
+            await here.configure(networkQosConfig={"enable": True})
+            await eventually(lambda: here.told("NetworkQoSFailed", "is not installed: network QoS needs iproute2"))
+            await eventually(lambda: here.offers("4800"))
+            assert (await here.ask("/healthz")).startswith("HTTP/1.1 200")
+
+    asyncio.run(scenario())
+
+
 def test_shapes_the_network_and_says_what_it_lacks(tmp_path: Path) -> None:
     async def scenario(node: namespaces.Node) -> None:
         shaper = Shaper(node.run)
@@ -141,14 +180,9 @@ def test_health_and_metrics(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path) as here:
             await eventually(lambda: here.offers("4800"))
-            reader, writer = await asyncio.open_connection("127.0.0.1", here.port)
-            writer.write(
-                b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\nGET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
-            )
-            answers = (await reader.read()).decode()
-            writer.close()
-            assert answers.startswith("HTTP/1.1 200")
-            assert f'volcano_agent_oversubscription_resource_quantity{{node="{NODE}",resource="cpu"}} 4800' in answers
+            assert (await here.ask("/healthz")).startswith("HTTP/1.1 200")
+            quantity = f'volcano_agent_oversubscription_resource_quantity{{node="{NODE}",resource="cpu"}} 4800'
+            assert quantity in await here.ask("/metrics")
 
     asyncio.run(scenario())
 
@@ -190,3 +224,15 @@ def test_features_are_decided_by_the_first_word() -> None:
     features = parse(["--supported-features=-CPUQoS,*"], ENVIRONMENT).features
     assert "Eviction" in features
     assert "CPUQoS" not in features
+
+
+def test_rounds_that_stall_are_seen_by_the_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr("volcano.agent.main.time.monotonic", lambda: seconds[0])
+    pace = Pace(60.0)
+    seconds[0] = 60.0
+    assert pace.problem() is None
+    seconds[0] = 61.0
+    assert pace.problem() == "no round for 61 s"
+    pace.beat()
+    assert pace.problem() is None

@@ -106,6 +106,13 @@ class World:
     async def says(self, cgroup: str, name: str, wanted: str) -> bool:
         return self.hierarchy.read(cgroup, name) == wanted
 
+    async def ask(self, path: str) -> str:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(f"GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n".encode())
+        answer = (await reader.read()).decode()
+        writer.close()
+        return answer
+
     async def told(self, reason: str, message: str) -> bool:
         listing = await self.client.list(resources.EVENTS, "default")
         return any(event.reason == reason and message in event.message for event in listing.items)

@@ -159,6 +159,11 @@ class Hierarchy:
                 if entry.is_dir():
                     yield from self._tree(entry)
 
+    def cpus(self, cgroup: str) -> int:
+        """How many CPUs it may run on; 0 where nobody has said so."""
+        names = ("cpuset.cpus", "cpuset.cpus.effective")
+        return next((count for name in names if (count := _count(self.read(cgroup, name) or ""))), 0)
+
     # Usage
 
     def cpu_nanoseconds(self, cgroup: str) -> int | None:
@@ -212,6 +217,12 @@ def _put(path: Path, value: str) -> None:
 
 def _unwritable(path: Path, value: str, problem: OSError) -> CgroupError:
     return CgroupError(f"{path}: cannot write {value!r}: {problem.strerror or problem}")
+
+
+def _count(cpu_list: str) -> int:
+    """How many CPUs a list such as `0-3,8` names."""
+    ranges = (part.partition("-") for part in cpu_list.split(",") if part)
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
 
 
 def _fields(text: str | None) -> dict[str, int]:

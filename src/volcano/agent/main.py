@@ -19,6 +19,7 @@ from volcano import __version__
 from volcano.agent.agent import Agent, View
 from volcano.agent.configuration import KEY, NAME, default_text
 from volcano.agent.keeper import Keeper
+from volcano.agent.networkqos import NetworkQos
 from volcano.agent.options import Flags, hierarchy, mount_of, parse
 from volcano.agent.shaper import Shaper
 from volcano.agent.usage import Meter
@@ -102,7 +103,8 @@ async def run(
         )
         registry = Registry("volcano_agent_")
         events = EventRecorder(client, "volcano-agent", host=flags.kube_node_name)
-        agent = Agent(client, events, cgroups, meter, flags, offers(registry), keeper, shaper or Shaper())
+        network = NetworkQos(shaper or Shaper(), keeper)
+        agent = Agent(client, events, cgroups, meter, flags, offers(registry), network)
         cleanup.callback(agent.stop)
         watches = _watches(client, flags)
         pace = Pace(max(_STALLED_SECONDS, 6 * every))

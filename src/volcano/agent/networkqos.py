@@ -9,13 +9,13 @@ import logging
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from volcano.agent import bandwidth
 from volcano.agent.configuration import Configuration
 from volcano.agent.keeper import Keeper
 from volcano.agent.shaper import Shaper, ShapingError
+from volcano.agent.telling import Trouble
 from volcano.api import keys
 from volcano.api.core.nodes import Node
 from volcano.api.core.pods import Pod
@@ -23,16 +23,9 @@ from volcano.api.core.pods import Pod
 log = logging.getLogger(__name__)
 
 FEATURE: Final = "NetworkQoS"
+_FAILED: Final = "NetworkQoSFailed"
 _RESET: Final = [sys.executable, "-m", "volcano.agent.networkcommand", "reset"]
 _BY_OTHERS: Final = "network QoS leaves this pod alone: it has bandwidth annotations, which the CNI's plug-in follows"
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """What is to be told, of one pod or of the whole node."""
-
-    message: str
-    pod: Pod | None = None
 
 
 class NetworkQos:
@@ -41,22 +34,16 @@ class NetworkQos:
         self._on = False
         self._lock = threading.Lock()
         """commands of an interrupted round may still run when the agent stops"""
-        self._told: set[str] = set()
 
     def follow(self, node: Node, pods: Sequence[Pod], configuration: Configuration) -> list[Trouble]:
-        """Blocks while commands run. What fails is tried again in the next round, and told once."""
+        """Blocks while commands run. What fails is tried again in the next round."""
         with self._lock:
             try:
-                found = [(message, Trouble(message)) for message in self._follow(node, pods, configuration)]
+                found = [Trouble(_FAILED, message) for message in self._follow(node, pods, configuration)]
             except (ShapingError, ValueError) as problem:
-                message = f"network QoS: {problem}"
-                found = [(message, Trouble(message))]
-            if self._on:
-                others = [pod for pod in pods if bandwidth.shaped_by_others(pod)]
-                found += [(pod.metadata.uid, Trouble(_BY_OTHERS, pod)) for pod in others]
-            fresh = [trouble for name, trouble in found if name not in self._told]
-            self._told = {name for name, _ in found}
-        return fresh
+                found = [Trouble(_FAILED, f"network QoS: {problem}")]
+            skipped = filter(bandwidth.shaped_by_others, pods) if self._on else ()
+            return found + [Trouble("NetworkQoSSkipped", _BY_OTHERS, pod) for pod in skipped]
 
     def stop(self) -> None:
         """Shape nothing any more."""

@@ -5,7 +5,7 @@ Read from the `cgroups` of pods and, for the whole node, from /proc.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,11 +21,17 @@ _COUNTED_FIELDS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of the pods, or of the whole node where system usage counts; best effort pods' CPU is part of `cpu`."""
+    """Of the pods, or of the whole node where system usage counts; CPU of best effort and pinned pods is part of it."""
 
     amount: Amount
     pods_cpu: int
     besteffort_cpu: int
+    pinned_cpu: int = 0
+
+    @property
+    def shared(self) -> Amount:
+        """Without what runs on CPUs of its own."""
+        return Amount(max(0, self.amount.cpu - self.pinned_cpu), self.amount.memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,7 @@ class _Reading:
     pods: int
     besteffort: int
     node: int
+    pinned: Mapping[str, int]
 
 
 class Meter:
@@ -44,8 +51,8 @@ class Meter:
         self._stat, self._meminfo, self._system = stat, meminfo, system
         self._last: _Reading | None = None
 
-    def measure(self) -> Usage | None:
-        """Usage since the last call; None for the first, and where there are no pods' cgroups."""
+    def measure(self, pinned: Collection[str] = ()) -> Usage | None:
+        """Usage since the last call, also of these cgroups; None for the first, and where there are no pods'."""
         pods = self._hierarchy.cpu_nanoseconds(self._hierarchy.pods_root())
         memory = self._hierarchy.memory_bytes(self._hierarchy.pods_root())
         if pods is None or memory is None:
@@ -53,7 +60,7 @@ class Meter:
             return None
         besteffort = self._hierarchy.cpu_nanoseconds(self._hierarchy.besteffort()) or 0
         node = node_nanoseconds(self._stat.read_text()) if self._system else 0
-        last, now = self._last, _Reading(self._now(), pods, besteffort, node)
+        last, now = self._last, _Reading(self._now(), pods, besteffort, node, self._read(pinned))
         self._last = now
         if last is None or now.seconds <= last.seconds:
             return None
@@ -65,7 +72,12 @@ class Meter:
         cpu = max(pods_cpu, _milli(now.node - last.node, span))
         if self._system:
             memory = node_memory(self._meminfo.read_text())
-        return Usage(Amount(cpu, memory), pods_cpu, besteffort_cpu)
+        own = sum(used - last.pinned[cgroup] for cgroup, used in now.pinned.items() if cgroup in last.pinned)
+        return Usage(Amount(cpu, memory), pods_cpu, besteffort_cpu, _milli(own, span))
+
+    def _read(self, cgroups: Collection[str]) -> dict[str, int]:
+        readings = {cgroup: self._hierarchy.cpu_nanoseconds(cgroup) for cgroup in cgroups}
+        return {cgroup: used for cgroup, used in readings.items() if used is not None}
 
 
 def node_nanoseconds(stat: str) -> int:
