@@ -6,6 +6,7 @@ import pytest
 
 from volcano.controllers import manager
 from volcano.controllers.flags import CONTROLLERS, Flags
+from volcano.controllers.hypernode import standalone
 from volcano.kube import flags as command_line
 from volcano.kube.flags import FlagError
 
@@ -50,3 +51,25 @@ def test_mistakes_end_with_a_message_and_a_status(capsys: pytest.CaptureFixture[
     assert manager.main(["--kubeconfig=/does/not/exist"]) == 1
     assert "/does/not/exist" in capsys.readouterr().err
     assert manager.main(["--version"]) == 0
+
+
+def test_the_hypernode_controller_runs_alone_with_a_lease_of_its_own() -> None:
+    flags = standalone.read(["--leader-elect-resource-namespace=topology", "--healthz-address=:1", "-v=4"])
+
+    assert flags.enabled_controllers == ("hyperNode-controller",)
+    assert flags.leader_elect_resource_name == "vc-hypernode-controller-manager"
+    assert (flags.lease_namespace, flags.healthz_address, flags.verbosity) == ("topology", ":1", 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kube-api-qps=0"], "--kube-api-qps and --kube-api-burst must be greater than 0: they are 0 and 100"),
+        (["--listen-address=:11251"], "--healthz-address and --listen-address must differ: both are :11251"),
+        (["--worker-threads=3"], "unknown flag: --worker-threads"),
+    ],
+    ids=["qps", "addresses", "foreign"],
+)
+def test_what_the_hypernode_controller_s_command_line_refuses(arguments: list[str], message: str) -> None:
+    with pytest.raises(FlagError, match=message):
+        standalone.read(arguments)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
-from typing import Any
 
 from tests.controllers.bench import Bench, bench, eventually
 from volcano.api import resources
@@ -93,51 +90,6 @@ def test_a_configuration_that_cannot_be_used_is_told() -> None:
                 return any("unknown topology source 'lable': expected label or ufm" in one.message for one in events)
 
             await eventually(told)
-
-    asyncio.run(main())
-
-
-def port(node: str, switch: str) -> dict[str, Any]:
-    return {"description": "Computer IB Port", "system_name": node, "peer_node_name": switch, "tier": 1, "other": None}
-
-
-def test_a_fabric_that_ufm_describes() -> None:
-    async def main() -> None:
-        ports = [port("a", "s1"), port("b", "s1"), port("b", "s2"), port("c", "s3"), {"description": "Switch"}]
-        asked: list[str] = []
-
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            asked.append((await reader.readuntil(b"\r\n\r\n")).decode())
-            body = json.dumps(ports).encode()
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
-            await writer.drain()
-            writer.close()
-
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        async with server, bench() as world:
-            address = server.sockets[0].getsockname()[1]
-            for name in "abc":
-                await make_node(world, name)
-            data = {key: base64.b64encode(value).decode() for key, value in (("username", b"u"), ("password", b"p"))}
-            secret = {"metadata": {"name": "ufm", "namespace": PLACE}, "data": data}
-            await world.client.create(resources.SECRETS.untyped, secret)
-            discovery = {
-                "source": "ufm",
-                "enabled": True,
-                "interval": "1s",
-                "credentials": {"secretRef": {"name": "ufm", "namespace": PLACE}},
-                "config": {"endpoint": f"http://127.0.0.1:{address}"},
-            }
-            await configure(world, json.dumps({"networkTopologyDiscovery": [discovery]}))
-
-            async def shows(expected: dict[str, int]) -> bool:
-                return {one.metadata.name: one.status.node_count for one in await hypernodes(world)} == expected
-
-            await eventually(lambda: shows({"leaf-hn-0": 2, "leaf-hn-1": 1, "spine-hn": 3}))
-            assert "GET /ufmRest/resources/ports" in asked[0]
-            assert f"Basic {base64.b64encode(b'u:p').decode()}" in asked[0]
-            ports[:] = [port("c", "s3")]
-            await eventually(lambda: shows({"leaf-hn-1": 1, "spine-hn": 1}))
 
     asyncio.run(main())
 

@@ -70,6 +70,16 @@ GO_ON = (
     ),
 )
 """jobs with something left to do"""
+ZEROED = GoJob(
+    "zeroed",
+    phase="Completed",
+    pods=("Succeeded", "Succeeded"),
+    group="",
+    version=1,
+    counts={},
+    history=("Running", "Completed"),
+)
+"""an ended job whose counters were lost when its pods were spared"""
 KINDS = (
     resources.JOBS,
     resources.PODS,
@@ -122,7 +132,7 @@ async def leave_everything(address: Address) -> Seen:
         await leave_queue(client, "default", {"state": "Open"}, parent="root")
         await leave_queue(client, QUEUE, {"state": "Open", "allocated": amounts}, parent="root")
         await leave_queue(client, "shut", {"state": "Closed"}, parent="root")
-        for job in (*STAY, *GO_ON):
+        for job in (*STAY, *GO_ON, ZEROED):
             await leave_job(client, job)
         await leave_replica_set(client)
         await leave_flow(client)
@@ -230,6 +240,13 @@ def test_what_needs_nothing_is_not_written(handover: Handover) -> None:
             assert handover.unchanged(kind, name), name
     assert handover.unchanged(resources.PERSISTENT_VOLUME_CLAIMS, CLAIM)
     assert handover.unchanged(resources.CRON_JOBS, "nightly")
+
+
+def test_an_ended_job_is_counted_again(handover: Handover) -> None:
+    status = handover.after["Job", ZEROED.name]["status"]
+
+    assert status["state"] == handover.before["Job", ZEROED.name]["status"]["state"]
+    assert (status["succeeded"], status["version"], status["runningDuration"]) == (2, 1, "4m7.2s")
 
 
 def test_podgroups_stay(handover: Handover) -> None:

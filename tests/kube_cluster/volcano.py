@@ -99,10 +99,10 @@ def _daemon(programs: Programs, name: str, module: str, address: Address, health
     kubeconfig = chart.kubeconfig_of(address, ACCOUNTS[module])
     command = [sys.executable, "-m", module, f"--kubeconfig={kubeconfig}", *flags]
     programs.start(name, [*command, f"--healthz-address=127.0.0.1:{health}"])
-    programs.await_ready(name, lambda: _answers(f"http://127.0.0.1:{health}/healthz"))
+    programs.await_ready(name, lambda: answers(f"http://127.0.0.1:{health}/healthz"))
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5):
             return True

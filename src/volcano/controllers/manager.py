@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -26,35 +26,41 @@ log = logging.getLogger(PROGRAM)
 
 def main(argv: list[str] | None = None) -> int:
     from volcano.controllers.flags import Flags
+    from volcano.kube import flags as command_line
+
+    return launch(PROGRAM, lambda arguments: command_line.parse(Flags, arguments, PROGRAM), argv)
+
+
+def launch(program: str, read: Callable[[Sequence[str]], Flags], argv: Sequence[str] | None) -> int:
+    """Be `program`, whose command line `read` understands; the exit status."""
     from volcano.http.lifetime import LOG_FORMAT, loop_factory
     from volcano.http.server import ListenError
-    from volcano.kube import flags as command_line
     from volcano.kube.config import ConfigError
 
     try:
-        flags = command_line.parse(Flags, sys.argv[1:] if argv is None else argv, PROGRAM)
+        flags = read(sys.argv[1:] if argv is None else argv)
         if flags.version:
             from volcano import __version__
 
-            sys.stdout.write(f"{PROGRAM} {__version__}\n")
+            sys.stdout.write(f"{program} {__version__}\n")
             return 0
         level = logging.DEBUG if flags.verbosity >= 4 else logging.INFO
         logging.basicConfig(level=level, format=LOG_FORMAT)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_serve(flags))
+            runner.run(_serve(program, flags))
     except (ConfigError, ListenError, ValueError) as problem:
-        sys.stderr.write(f"{PROGRAM}: {problem}\n")
+        sys.stderr.write(f"{program}: {problem}\n")
         return 1
     return 0
 
 
-async def _serve(flags: Flags) -> None:
+async def _serve(program: str, flags: Flags) -> None:
     from volcano.http.lifetime import stop_on_signals
     from volcano.kube.client import Client
     from volcano.kube.config import load
     from volcano.kube.transport import HttpTransport
 
-    client = Client(HttpTransport(load(flags.kubeconfig or None, None, flags.master or None)), user_agent=PROGRAM)
+    client = Client(HttpTransport(load(flags.kubeconfig or None, None, flags.master or None)), user_agent=program)
     try:
         with stop_on_signals() as stop:
             await run(client, flags, stop)

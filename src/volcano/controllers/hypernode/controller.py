@@ -21,11 +21,11 @@ from volcano.controllers.hypernode import config as configuration, labels, ufm
 from volcano.controllers.hypernode.config import LABEL, ConfigProblem, Discovery
 from volcano.controllers.hypernode.counts import Census
 from volcano.controllers.hypernode.documents import Changes, changes
-from volcano.controllers.hypernode.ufm_client import fetch_ports
+from volcano.controllers.hypernode.ufm_client import Account, UfmUnavailable, fetch_ports
 from volcano.controllers.notes import WARNING
-from volcano.controllers.runtime import Context
+from volcano.controllers.runtime import Context, Waits
 from volcano.controllers.views import NODE_VIEWS, NodeView
-from volcano.kube.errors import AlreadyExists, NotFound
+from volcano.kube.errors import AlreadyExists, Forbidden, NotFound
 from volcano.kube.informer import Callbacks
 from volcano.kube.workqueue import WorkQueue
 
@@ -59,6 +59,14 @@ class HyperNodeController:
         self.queue.add(COUNT)
 
     async def reconcile(self, key: str) -> None:
+        try:
+            await self._reconcile(key)
+        except (ConfigProblem, UfmUnavailable) as problem:
+            self._tell(problem)
+            if key != CONFIG:  # a Secret may come, UFM may come back; a configuration has to be changed
+                raise Waits(str(problem)) from problem
+
+    async def _reconcile(self, key: str) -> None:
         if key == CONFIG:
             self._configure()
         elif key == COUNT:
@@ -67,12 +75,16 @@ class HyperNodeController:
             await self._discover(discovery)
 
     async def gave_up(self, key: str, error: Exception) -> None:
-        """Tell on the ConfigMap, and try again when it changes or the next look is due."""
+        """Tell, and try again now and then."""
+        self._tell(error)
+        self.queue.add_after(key, 60.0)
+
+    def _tell(self, problem: Exception) -> None:
+        """Say on the ConfigMap what keeps the discovery from going on."""
+        log.warning("%s: %s", self.name, problem)
         configmap = self._configmap.get(self._name, self._namespace)
         if configmap is not None:
-            self._context.recorder.record(CONFIGMAPS, configmap, WARNING, "TopologyDiscoveryFailed", str(error))
-        if key != CONFIG:
-            self.queue.add_after(key, 60.0)
+            self._context.recorder.record(CONFIGMAPS, configmap, WARNING, "TopologyDiscoveryFailed", str(problem))
 
     # Discovery
 
@@ -100,26 +112,33 @@ class HyperNodeController:
         return labels.discover(types, nodes, self._hypernodes.store.values())
 
     async def _from_ufm(self, discovery: Discovery) -> list[JsonObject]:
-        username, password = await self._credentials(discovery)
-        ports = await fetch_ports(discovery.config, username, password)
+        ports = await fetch_ports(discovery.config, await self._account(discovery))
         leaves = {name: _members(document) for name, document in self._hypernodes.store.items() if _is_leaf(name)}
         return ufm.discover(ports, leaves)
 
-    async def _credentials(self, discovery: Discovery) -> tuple[str, str]:
+    async def _account(self, discovery: Discovery) -> Account:
+        """What the Secret says: `username` and `password`, and the authority of UFM's certificate as `ca.crt`."""
         reference = discovery.credentials.secret_ref
         if not reference.name:
             raise ConfigProblem("UFM authentication credentials are not configured")
         namespace = reference.namespace or self._namespace
+        place = f"secret {namespace}/{reference.name}"
         try:
             secret = await self._client.get(resources.SECRETS.untyped, reference.name, namespace)
         except NotFound:
-            raise ConfigProblem(f"UFM credentials: secret {namespace}/{reference.name} does not exist") from None
+            raise ConfigProblem(f"UFM credentials: {place} does not exist") from None
+        except Forbidden as error:
+            raise ConfigProblem(f"UFM credentials: {place} may not be read: {error.message}") from None
         data = secret.get("data") or {}
         try:
-            username, password = (base64.b64decode(data.get(key, "")).decode() for key in ("username", "password"))
+            decoded = (base64.b64decode(data.get(key) or "").decode() for key in ("username", "password", "ca.crt"))
+            username, password, authority = decoded
         except (binascii.Error, UnicodeDecodeError):
-            raise ConfigProblem(f"UFM credentials: secret {namespace}/{reference.name} cannot be read") from None
-        return username, password
+            raise ConfigProblem(f"UFM credentials: {place} cannot be read") from None
+        for key, value in (("username", username), ("password", password)):
+            if not value:
+                raise ConfigProblem(f"UFM authentication credentials are not configured: {place} has no {key}")
+        return Account(username, password, authority)
 
     async def _write(self, wanted: Changes) -> None:
         async def create(document: JsonObject) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -23,12 +24,19 @@ class UfmUnavailable(OSError):
     """UFM did not answer, or not with a list of ports."""
 
 
-async def fetch_ports(config: dict[str, Any], username: str, password: str) -> list[Port]:
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who asks UFM, and whom UFM's certificate must be signed by: PEM; "" for the authorities of the machine."""
+
+    username: str
+    password: str = field(repr=False)
+    authority: str = ""
+
+
+async def fetch_ports(config: dict[str, Any], account: Account) -> list[Port]:
     """All ports that UFM knows, the switches' own among them."""
-    endpoint = endpoint_of(config)
-    if not username or not password:
-        raise ConfigProblem("UFM authentication credentials are not configured")
-    credentials = base64.b64encode(f"{username}:{password}".encode()).decode()
+    endpoint = endpoint_of(config, account.authority)
+    credentials = base64.b64encode(f"{account.username}:{account.password}".encode()).decode()
     client = HttpClient(endpoint, headers=[("authorization", f"Basic {credentials}"), ("accept", "application/json")])
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -50,12 +58,14 @@ async def _get(client: HttpClient) -> bytes:
             body += chunk
             if len(body) > LARGEST_ANSWER:
                 raise UfmUnavailable(f"UFM {client.endpoint}{PATH}: more than {LARGEST_ANSWER >> 20} MiB")
+        if response.status in {401, 403}:
+            raise UfmUnavailable(f"UFM {client.endpoint}{PATH}: status {response.status}: check the Secret")
         if response.status != 200:
             raise UfmUnavailable(f"UFM {client.endpoint}{PATH}: status {response.status}")
         return bytes(body)
 
 
-def endpoint_of(config: dict[str, Any]) -> Endpoint:
+def endpoint_of(config: dict[str, Any], authority: str = "") -> Endpoint:
     """Where UFM listens: a URL, or a host, which is asked over HTTPS."""
     text = config.get("endpoint")
     if not isinstance(text, str) or not text:
@@ -65,7 +75,10 @@ def endpoint_of(config: dict[str, Any]) -> Endpoint:
         raise ConfigProblem(f"UFM endpoint {text!r}: expected a host or an http(s) URL")
     if address.scheme == "http":
         return Endpoint(address.hostname, address.port or 80)
-    context = ssl.create_default_context()
+    try:
+        context = ssl.create_default_context(cadata=authority or None)
+    except ssl.SSLError:
+        raise ConfigProblem("UFM credentials: ca.crt is not a certificate in PEM") from None
     if config.get("insecureSkipVerify") is True:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

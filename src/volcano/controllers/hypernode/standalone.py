@@ -1,0 +1,67 @@
+"""`vc-hypernode-controller-manager`: the hypernode controller as a daemon of its own, with rights of its own.
+
+The same loop and health checks as vc-controller-manager's (`controllers/manager.py`), fewer flags.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from volcano.controllers.flags import Flags
+from volcano.controllers.hypernode.controller import HyperNodeController
+from volcano.controllers.manager import launch
+from volcano.kube import flags as command_line
+from volcano.kube.flags import FlagError, flag
+
+PROGRAM = "vc-hypernode-controller-manager"
+
+
+@dataclass
+class StandaloneFlags:
+    """The command line of vc-hypernode-controller-manager, by upstream's names."""
+
+    master: str = flag("", "address of the API server, instead of the kubeconfig's")
+    kubeconfig: str = flag("", "path of the kubeconfig")
+    kube_api_qps: float = flag(50.0, "accepted for compatibility: a healthy server is not throttled")
+    kube_api_burst: int = flag(100, "accepted for compatibility")
+    leader_elect: bool = flag(True, "discover only while holding the lease")
+    leader_elect_lease_duration: float = flag(15.0, "others wait this long before they take over", seconds=True)
+    leader_elect_renew_deadline: float = flag(10.0, "give up when renewing takes longer", seconds=True)
+    leader_elect_retry_period: float = flag(2.0, "pause between attempts", seconds=True)
+    leader_elect_resource_lock: str = flag("leases", "accepted for compatibility: always a Lease")
+    leader_elect_resource_name: str = flag(PROGRAM, "name of the lease")
+    leader_elect_resource_namespace: str = flag("volcano-system", "namespace of the lease")
+    enable_healthz: bool = flag(True, "serve /healthz and /readyz")
+    healthz_address: str = flag(":11251", "address of /healthz and /readyz")
+    enable_metrics: bool = flag(True, "serve /metrics")
+    listen_address: str = flag(":8081", "address of /metrics")
+    version: bool = flag(False, "print the version and exit")
+    verbosity: int = 0
+
+    def among_all(self) -> Flags:
+        """The same for vc-controller-manager with this controller alone; raises `FlagError` for what cannot be."""
+        if self.kube_api_qps <= 0 or self.kube_api_burst <= 0:
+            raise FlagError(
+                "--kube-api-qps and --kube-api-burst must be greater than 0: "
+                f"they are {self.kube_api_qps:g} and {self.kube_api_burst}"
+            )
+        fixed = not self.listen_address.endswith(":0")
+        if self.enable_healthz and self.enable_metrics and fixed and self.listen_address == self.healthz_address:
+            raise FlagError(f"--healthz-address and --listen-address must differ: both are {self.listen_address}")
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return Flags(controllers=HyperNodeController.name, **values)
+
+
+def main(argv: list[str] | None = None) -> int:
+    return launch(PROGRAM, read, argv)
+
+
+def read(arguments: Sequence[str]) -> Flags:
+    return command_line.parse(StandaloneFlags, arguments, PROGRAM).among_all()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
