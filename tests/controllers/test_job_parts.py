@@ -46,23 +46,33 @@ def member(uid: str = "u1", **more: object) -> Member:
 def test_the_answer_to_a_creation_is_older_news_than_the_watch() -> None:
     known = Pods()
     known.put(member(phase="Running"))
-    known.created(member(phase="Pending"))
+    known.created(member(phase="Pending"), 0.0)
     assert known.of("u").count("w", "Running") == 1
 
 
 def test_a_pod_that_ended_before_the_answer_to_its_creation_is_not_there() -> None:
     known = Pods()
     known.ended(member())
-    known.created(member())
+    known.created(member(), 0.0)
     assert not len(known.of("u"))
 
 
 def test_a_new_pod_takes_the_place_of_its_namesake() -> None:
     known = Pods()
     known.put(member("old"))
-    known.created(member("new"))
+    known.created(member("new"), 0.0)
     assert known.ended(member("old")) is None
     assert [pod.uid for pod in known.of("u")] == ["new"]
+
+
+def test_a_pod_that_the_watch_does_not_show_in_time_is_looked_for() -> None:
+    known = Pods()
+    assert known.unseen("u", before=100.0) is None
+    known.created(member(), 50.0)
+    assert known.unseen("u", before=40.0) == []
+    assert known.unseen("u", before=100.0) == [member()]
+    known.put(member(phase="Running"))
+    assert known.unseen("u", before=100.0) is None
 
 
 def test_nothing_is_kept_of_a_job_without_pods() -> None:

@@ -25,7 +25,7 @@ from tests.controllers.simulation.jobs import COMMANDS, edited, some_job
 from tests.controllers.simulation.server import Client, Server, Trouble
 from volcano.controllers.job.controller import JobController
 from volcano.controllers.job.plugins import builtin_plugins
-from volcano.controllers.runtime import Context, Informers, Loop, LoopMetrics
+from volcano.controllers.runtime import Context, Informers, Loop, LoopMetrics, Waits
 from volcano.http.metrics import Registry
 from volcano.kube.errors import ApiError
 
@@ -53,7 +53,7 @@ class Overheard(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        if error is not None and not isinstance(error, ApiError | OSError):
+        if error is not None and not isinstance(error, ApiError | OSError | Waits):
             self.tracebacks.append(error)
 
 

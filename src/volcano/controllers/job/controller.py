@@ -23,7 +23,7 @@ from volcano.controllers.job.ledger import Ledger, Pods
 from volcano.controllers.job.members import Member, NotAMember, member_of
 from volcano.controllers.job.metrics import JobMetrics
 from volcano.controllers.job.pace import StatusPace
-from volcano.controllers.job.perform import PODGROUP_PATIENCE_SECONDS, Performer
+from volcano.controllers.job.perform import POD_PATIENCE_SECONDS, PODGROUP_PATIENCE_SECONDS, Performer
 from volcano.controllers.job.plan import Delayed, Plan
 from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
 from volcano.controllers.job.plugins.interface import PluginError
@@ -158,10 +158,20 @@ class JobController:
             self.queue.add_after(key, ledger.synced_at + pace - now)
             return
         ledger.synced_at = now
+        await self._look_for_pods(key, job, now)
         await self._act(key, ledger, Event(action=Action.SYNC_JOB))
         due = ledger.delays.next_due()
         if due is not None:
             self.queue.add_after(key, max(due - self._clock(), 0.001))
+
+    async def _look_for_pods(self, key: str, job: Job, now: float) -> None:
+        unseen = self._pods.unseen(job.metadata.uid, now - POD_PATIENCE_SECONDS)
+        if unseen is None:
+            return
+        for member in await self._performer.look_for(job, unseen):
+            self._pods.ended(member)
+            self._tell(key, events.pod_deleted(member, known=True))
+        self.queue.add_after(key, POD_PATIENCE_SECONDS)
 
     async def _remove_doubt(self, key: str, ledger: Ledger) -> None:
         """Before anything is done: read a job that may be further than what is known of it."""

@@ -72,6 +72,8 @@ class Pods:
     def __init__(self) -> None:
         self._by_job: dict[str, Members] = {}
         self._ended: dict[str, None] = {}
+        self._unseen: dict[str, dict[str, float]] = {}
+        """When pods were created that the watch has not shown: by job and uid."""
 
     def of(self, job_uid: str) -> Members:
         """To look at, not to change."""
@@ -79,25 +81,38 @@ class Pods:
 
     def put(self, member: Member) -> Members:
         """A pod as the watch shows it; returns all of its job."""
-        members = self._by_job.setdefault(member.job_uid, Members())
-        members.put(member)
-        return members
+        self._seen(member)
+        return self._put(member)
 
-    def created(self, member: Member) -> None:
+    def created(self, member: Member, now: float) -> None:
         """A pod the server has just told us about in its answer; the watch may have told more already."""
         known = self.of(member.job_uid).get(member.task, member.name)
         if member.uid not in self._ended and (known is None or known.uid != member.uid):
-            self.put(member)
+            self._put(member)
+            self._unseen.setdefault(member.job_uid, {})[member.uid] = now
+
+    def unseen(self, job_uid: str, before: float) -> list[Member] | None:
+        """Pods created `before` that the watch should have shown: perhaps they ended while it was broken.
+
+        None when there are none at all, whenever created.
+        """
+        created = self._unseen.get(job_uid)
+        if created is None:
+            return None
+        if next(iter(created.values())) >= before:  # the oldest
+            return []
+        return [member for member in self.of(job_uid) if created.get(member.uid, before) < before]
 
     def ending(self, member: Member) -> None:
         """A pod we have just deleted: it counts as terminating until the watch shows its end."""
         members = self.of(member.job_uid)
         known = members.get(member.task, member.name)
         if known is not None and known.uid == member.uid:
-            self.put(msgspec.structs.replace(known, terminating=True, out_of_sync=True))
+            self._put(msgspec.structs.replace(known, terminating=True, out_of_sync=True))
 
     def ended(self, member: Member) -> Member | None:
         """A pod is gone; returns what was known of it."""
+        self._seen(member)
         self._ended[member.uid] = None
         if len(self._ended) > REMEMBERED_ENDS:
             del self._ended[next(iter(self._ended))]
@@ -109,3 +124,15 @@ class Pods:
         if not members.tasks:
             del self._by_job[member.job_uid]
         return known
+
+    def _put(self, member: Member) -> Members:
+        members = self._by_job.setdefault(member.job_uid, Members())
+        members.put(member)
+        return members
+
+    def _seen(self, member: Member) -> None:
+        created = self._unseen.get(member.job_uid)
+        if created is not None:
+            created.pop(member.uid, None)
+            if not created:
+                del self._unseen[member.job_uid]

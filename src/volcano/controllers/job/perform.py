@@ -39,6 +39,8 @@ ATTACHED: Mapping[str, Resource[JsonObject]] = {
 }
 PODGROUP_PATIENCE_SECONDS = 10.0
 """How long a podgroup that was created may stay unseen before it is created again."""
+POD_PATIENCE_SECONDS = 60.0
+"""How long a pod that was created may stay unseen before we ask for it."""
 _NAMED_ERRORS = 3
 
 
@@ -260,7 +262,7 @@ class Performer:
                 pod = await self._client.create(POD_VIEWS, body, job.metadata.namespace)
             except AlreadyExists:
                 pod = await self._existing_pod(job, replica.name)
-            self._pods.created(member_of(pod))
+            self._pods.created(member_of(pod), asyncio.get_running_loop().time())
 
         failures = await each(plan.create, create, self._turns)
         if failures:
@@ -274,6 +276,19 @@ class Performer:
             whose = f"{owner.kind} {owner.name} ({owner.uid})" if owner else "nobody"
             raise NotOurs(f"pod '{name}' exists and belongs to {whose}: it must go before the job can start")
         return pod
+
+    async def look_for(self, job: Job, unseen: Iterable[Member]) -> list[Member]:
+        """Those of the pods that are gone: made and ended while the watch was broken, so that it tells of neither."""
+        gone = []
+        for member in unseen:
+            try:
+                pod = await self._client.get(POD_VIEWS, member.name, job.metadata.namespace)
+            except NotFound:
+                gone.append(member)
+            else:
+                if pod.metadata.uid != member.uid:
+                    gone.append(member)
+        return gone
 
     async def _mark(self, job: Job, doomed: Sequence[Member]) -> None:
         """Mark pods before anything is written: looks at the job delete the marked ones, if we do not get there."""
