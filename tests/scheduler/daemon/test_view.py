@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import msgspec
 import pytest
 
-from volcano.api.core import Pod
+from tests.scheduler.daemon.bench import bench, eventually
+from volcano.api.core import EnvVar, Pod
 from volcano.api.narrow import narrowed
 from volcano.scheduler.daemon.view import PODS_IN_VIEW
+from volcano.scheduler.plugins.extender.plugin import Extender
+from volcano.testing.builders import gang
 
 DOCUMENT = {
     "apiVersion": "v1",
@@ -80,6 +86,48 @@ def test_what_decides_nothing_is_empty_and_shared() -> None:
     assert not container.tty
     assert one.spec.volumes[0].projected is None
     assert b"secret" not in msgspec.json.encode(one)
+
+
+CURIOUS = """
+from volcano.scheduler.framework.plugin import Plugin
+
+
+class Curious(Plugin):
+    name = "curious"
+    watches = WATCHES
+
+    def pre_filter(self, task):
+        (container,) = task.pod.spec.containers
+        self.session.warn(f"sees {[variable.name for variable in container.env]}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("watches", "seen"), [('("pods",)', "sees ['TOKEN']"), ("()", "sees []")], ids=["whole", "in part"]
+)
+def test_a_plugin_sees_whole_pods_if_it_wants_to(
+    watches: str, seen: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "curious.py").write_text(CURIOUS.replace("WATCHES", watches))
+    conf = tmp_path / "scheduler.yaml"
+    conf.write_text("actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: curious}]\n")
+    job = gang("train", pods=1, cpu=1)
+    job.pods[0].spec.containers[0].env = [EnvVar(name="TOKEN", value="secret")]
+
+    async def scenario() -> None:
+        async with bench(scheduler_conf=str(conf), plugins_dir=str(tmp_path)) as b:
+            await b.submit(job)
+
+            async def said() -> bool:
+                return seen in caplog.text
+
+            await eventually(said)
+
+    asyncio.run(scenario())
+
+
+def test_the_extender_tells_its_service_all_about_pods() -> None:
+    assert "pods" in set(Extender.watched({}))
 
 
 def test_a_wanted_field_that_does_not_exist_is_named() -> None:

@@ -61,10 +61,18 @@ class Feed:
         self._essential = [*ALWAYS, *([api.PRIORITY_CLASSES] if priority_classes else [])]
 
     def start(self, also: Iterable[str] = ()) -> None:
-        """Watch what every cycle needs, and what the plugins in use want to see (as `Plugin.watched` says it)."""
+        """Watch what every cycle needs, and what the plugins in use want to see (as `Plugin.watched` says it).
+
+        Pods are seen as far as decisions can depend on them; whole, if a plugin wants to see them itself.
+        """
+        also = tuple(also)
+        pods = api.PODS if api.PODS.plural in also else PODS_IN_VIEW
+        watched = self.informers.get(pods.plural)
+        if watched is not None and pods is api.PODS and watched.resource is not pods:
+            log.warning("a plugin wants to see whole pods: it does after the scheduler has been started anew")
         for wanted in (*(resource.plural for resource in self._essential), *also):
             plural, _, one = wanted.partition("/")
-            resource = PODS_IN_VIEW if plural == PODS_IN_VIEW.plural else by_plural(plural)
+            resource = pods if plural == pods.plural else by_plural(plural)
             if resource is None or wanted in self.informers or plural in self.informers:
                 continue
             namespace, _, name = one.partition("/")

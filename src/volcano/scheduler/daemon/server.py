@@ -242,10 +242,10 @@ class Scheduler:
 
     def _watch(self) -> None:
         kinds = self.configuration.registry.plugins
-        if self.options.shares_nodes:
-            self.feed.start([NODE_SHARDS])
         used = [option for option in self.configuration.conf.plugins if option.name in kinds]
-        self.feed.start(what for option in used for what in kinds[option.name].watched(option.arguments))
+        shards = [NODE_SHARDS] if self.options.shares_nodes else []
+        wanted = [what for option in used for what in kinds[option.name].watched(option.arguments)]
+        self.feed.start([*shards, *wanted])
 
     async def _lead(self) -> None:
         log.info("this scheduler leads")

@@ -73,7 +73,10 @@ class Plugin:
     """The typed arguments; `msgspec.field(name="binpack.weight")` gives the spelling in the conf file."""
 
     watches: ClassVar[tuple[str, ...]] = ()
-    """Plural names of resources that the plugin reads from `cluster.objects`; the daemon then watches them."""
+    """Plural names of resources that the plugin reads from `cluster.objects`; the daemon then watches them.
+
+    "pods": it wants to see them whole. Else what no decision here depends on (environment, mounts, commands) is empty.
+    """
 
     judges_by_queue: ClassVar[bool] = True
     """What it says of nodes may depend on `profile.queue`. If not, say so: pods of all queues then share one board."""

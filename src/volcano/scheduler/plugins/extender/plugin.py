@@ -96,6 +96,7 @@ class Event(msgspec.Struct, rename="camel"):
 class Extender(Plugin):
     name = "extender"
     Arguments = Arguments
+    watches = ("pods",)  # who is asked may want to know anything about them
 
     def open(self, session: Session) -> None:
         self._post = session.cluster.index(ExtenderPort).post
