@@ -17,11 +17,13 @@ from volcano.api.scheduling import PodGroup
 from volcano.controllers.job import events, machine, policies
 from volcano.controllers.job.delays import Delays
 from volcano.controllers.job.events import SYNC, Event
+from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.members import TERMINATING, Member, Members
 from volcano.controllers.job.plan import Plan
 from volcano.controllers.job.vocabulary import Action, PodPhase
 from volcano.controllers.statuses import difference
 
+FACTS = Facts()
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -59,14 +61,14 @@ class World:
             event = self.mail[0]
             resolution = policies.resolve(self.job, event)
             if resolution.delay:
-                plan = machine.step(self.job, self.known, self.podgroup, event, self.now)
+                plan = machine.step(self.job, self.known, self.podgroup, event, self.now, FACTS)
                 assert plan.delayed is not None
                 self.delays.arm(plan.delayed, self.seconds)
             elif resolution != policies.JUST_SYNC:
-                self.perform(machine.step(self.job, self.known, self.podgroup, event, self.now))
+                self.perform(machine.step(self.job, self.known, self.podgroup, event, self.now, FACTS))
                 self.delays.acted(resolution.action, event)
             self.mail.pop(0)
-        self.perform(machine.step(self.job, self.known, self.podgroup, SYNC, self.now))
+        self.perform(machine.step(self.job, self.known, self.podgroup, SYNC, self.now, FACTS))
 
     def perform(self, plan: Plan) -> None:
         if plan.intent is not None:
