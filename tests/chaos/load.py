@@ -76,7 +76,7 @@ class Load(Background):
         name = f"restarted-{number}"
         twice = f"mkdir {self._marks}/$HOSTNAME && exec sleep 600; exec sleep 1"
         await self._submit(client, gang(name, 2, "sh", "-c", twice, maxRetry=20, priorityClassName=URGENT))
-        await self._await_phase(client, name, "Running")
+        await self._await_phase(client, name, "Running", whatever=True)
         sent = 1
         while not await self._command(client, name, "RestartJob"):
             sent += 1
@@ -103,9 +103,9 @@ class Load(Background):
         self.account.ends[name] = FINISHED
         await self._create(client, JOBS, job)
 
-    async def _await_phase(self, client: Client, name: str, phase: str) -> bool:
-        """Whether the job came to the phase before it ended or the load stopped."""
-        while not self._stop.is_set():
+    async def _await_phase(self, client: Client, name: str, phase: str, *, whatever: bool = False) -> bool:
+        """Whether the job came to the phase before it ended or, unless `whatever`, the load stopped."""
+        while whatever or not self._stop.is_set():
             job = await self._persist(lambda: client.get(JOBS.untyped, name, NAMESPACE))
             found = ((job.get("status") or {}).get("state") or {}).get("phase")
             if found in (phase, "Completed", "Failed"):
