@@ -13,6 +13,7 @@ from volcano.api import keys
 from volcano.api.batch import NetworkTopologySpec
 from volcano.api.core import Affinity, Pod, TopologySpreadConstraint
 from volcano.api.meta import LabelSelector, ObjectMeta
+from volcano.api.scheduling import Queue
 from volcano.api.topology import ExactMatch, HyperNode, HyperNodeSpec, MemberSelector, MemberSpec
 from volcano.scheduler.framework import conf as conf_file, registry as registries
 from volcano.scheduler.framework.conf import Conf
@@ -58,9 +59,9 @@ LEAVES: Final = ("a1", "a2", "b")
 @dataclass(frozen=True)
 class NodeDraw:
     cpu: int
-    gpu: int
-    pods: int
-    zone: str
+    gpu: int = 0
+    pods: int = 6
+    zone: str = "x"
 
 
 @dataclass(frozen=True)
@@ -68,26 +69,37 @@ class JobDraw:
     pods: int
     minimum: int
     cpu: int
-    gpu: int
-    queue: str
-    rank: str
-    phase: str
-    placed: tuple[int, ...]
+    gpu: int = 0
+    queue: str = "b"
+    rank: str = "low"
+    phase: str = "Inqueue"
+    placed: tuple[int, ...] = ()
     """Nodes on which its first pods run already, as far as there is room."""
-    says_resources: bool
-    preemptable: bool
-    shape: str
+    says_resources: bool = False
+    preemptable: bool = True
+    shape: str = "plain"
     """plain, apart (anti-affinity among themselves), spread (over zones), close (one hypernode)."""
+
+
+@dataclass(frozen=True)
+class QueueDraw:
+    deserved: int = 0
+    deserved_gpu: int = 0
+    capability: int = 0
+    """CPUs; 0: no limit."""
+    guarantee: int = 0
+    weight: int = 1
+    priority: int = 0
+    reclaimable: bool = True
 
 
 @dataclass(frozen=True)
 class Draw:
     nodes: tuple[NodeDraw, ...]
     jobs: tuple[JobDraw, ...]
-    capabilities: tuple[int, ...]
-    """CPUs of each queue of the tree; 0: no limit."""
-    deserved: tuple[int, ...]
-    seed: int
+    queues: tuple[QueueDraw, ...]
+    """Those of the tree, in its order."""
+    seed: int = 0
 
 
 NODES = st.builds(
@@ -107,12 +119,21 @@ JOBS = st.builds(
     preemptable=st.sampled_from((True, True, True, False)),
     shape=st.sampled_from(("plain", "plain", "plain", "apart", "spread", "close")),
 )
+QUEUES = st.builds(
+    QueueDraw,
+    deserved=st.integers(0, 8),
+    deserved_gpu=st.sampled_from((0, 0, 1, 2)),
+    capability=st.sampled_from((0, 0, 4, 8, 12)),
+    guarantee=st.sampled_from((0, 0, 0, 1, 3)),
+    weight=st.integers(1, 3),
+    priority=st.sampled_from((0, 0, 5)),
+    reclaimable=st.sampled_from((True, True, True, False)),
+)
 WORLDS = st.builds(
     Draw,
     nodes=st.lists(NODES, min_size=1, max_size=6).map(tuple),
     jobs=st.lists(JOBS, min_size=1, max_size=7).map(tuple),
-    capabilities=st.tuples(*[st.sampled_from((0, 0, 4, 8, 12))] * len(TREE)),
-    deserved=st.tuples(*[st.integers(0, 8)] * len(TREE)),
+    queues=st.tuples(*[QUEUES] * len(TREE)),
     seed=st.integers(0, 3),
 )
 
@@ -131,17 +152,7 @@ def build(draw: Draw, conf: str) -> World:
         ],
         queues=[
             queue("root"),
-            *(
-                queue(
-                    name,
-                    parent=parent or "root",
-                    deserved={"cpu": deserved},
-                    capability={"cpu": capability} if capability else None,
-                )
-                for (name, parent), capability, deserved in zip(
-                    TREE.items(), draw.capabilities, draw.deserved, strict=True
-                )
-            ),
+            *(_queue(name, one) for name, one in zip(TREE, draw.queues, strict=True)),
         ],
         priority_classes=[priority_class("high", 100), priority_class("low", 1)],
         jobs=[_job(number, one, free) for number, one in enumerate(draw.jobs)],
@@ -150,6 +161,19 @@ def build(draw: Draw, conf: str) -> World:
     )
     made.add("hypernodes", *_hypernodes(len(draw.nodes)))
     return made
+
+
+def _queue(name: str, draw: QueueDraw) -> Queue:
+    return queue(
+        name,
+        parent=TREE[name] or "root",
+        deserved={"cpu": draw.deserved, GPU: draw.deserved_gpu} if draw.deserved_gpu else {"cpu": draw.deserved},
+        capability={"cpu": draw.capability} if draw.capability else None,
+        guarantee={"cpu": draw.guarantee} if draw.guarantee else None,
+        weight=draw.weight,
+        priority=draw.priority,
+        reclaimable=draw.reclaimable,
+    )
 
 
 def _hypernodes(nodes: int) -> list[HyperNode]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from volcano.scheduler.actions import promises
 from volcano.scheduler.actions.domains import DomainSearch
 from volcano.scheduler.actions.placing import Placing
 from volcano.scheduler.actions.worksheet import Worksheet, worksheet
@@ -23,8 +24,12 @@ class Allocate(Action):
 
     def execute(self, session: Session) -> None:
         sheets = self._worksheets(session)
+        for sheet in promises.kept(session, list(sheets.values())):
+            with session.isolated(sheet.job):
+                self._keep_promise(session, sheet)
+            sheets[sheet.job.key] = self._left(session, sheet)
         jobs: defaultdict[str, Heap[Job]] = defaultdict(lambda: Heap(session.job_order))
-        for sheet in sheets.values():
+        for sheet in filter(None, sheets.values()):
             jobs[sheet.job.queue_name].push(sheet.job)
         queues = session.queue_heap(session.queues[name] for name in jobs)
         while queues:
@@ -61,6 +66,16 @@ class Allocate(Action):
             session.refuse(job, objection)
             return None
         return worksheet(session, job)
+
+    def _keep_promise(self, session: Session, sheet: Worksheet) -> None:
+        """Place members until none is left for whom others had to go."""
+        queue = session.queues[sheet.job.queue_name]
+        while promises.in_sheet(sheet) and not session.overused(queue) and self._attempt(session, queue, sheet):
+            continue
+
+    def _left(self, session: Session, sheet: Worksheet) -> Worksheet:
+        """What waits for the queue's turn. A job that holds room it cannot use yet has had its turn."""
+        return Worksheet(sheet.job, []) if sheet.job.tally.waiting else worksheet(session, sheet.job)
 
     def _attempt(self, session: Session, queue: Queue, sheet: Worksheet) -> bool:
         """One pass for one job, until it is ready. True if the job has more to place and may come again.

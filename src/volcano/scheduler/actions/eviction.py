@@ -115,9 +115,10 @@ class Search:
 
     def fits(self, row: int) -> bool:
         """Whether the claimant fits here now: room, filters, and its queue's quota."""
-        if self.session.allowance(self.queue, self.claimant, 1) == 0:
-            return False
-        return self.has_room(row) and self.passes_filters(row)
+        return self.is_within_quota() and self.has_room(row) and self.passes_filters(row)
+
+    def is_within_quota(self) -> bool:
+        return self.session.allowance(self.queue, self.claimant, 1) > 0
 
     def has_room(self, row: int) -> bool:
         return fits(self.claimant.profile.request, self.session.nodes.future_idle(np.array([row]))[0])
@@ -182,6 +183,9 @@ def commit(session: Session, statement: Statement, hook: str, cause: str) -> Non
                     statement.discard()
                     return
                 statement.evict(_holding(job), cause)
+    if statement.evicts:
+        for claiming in {task.job: None for task in statement.claimants if task.job is not None}:
+            session.topology.nominate(claiming)
     statement.commit()
 
 

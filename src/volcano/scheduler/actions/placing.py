@@ -115,8 +115,8 @@ class Placing:
             return 0
         board = session.board(first.profile)
         choice = None
-        if first.nominated_node:
-            choice = choose(board, Demand(first), self._nominated(first))
+        if home := first.promised or first.nominated_node:
+            choice = choose(board, Demand(first), self._only(home))
         if choice is None:
             wanted = 1 if self._is_homeless else allowed
             choice = choose(board, Demand(first, wanted), self.among)
@@ -144,10 +144,8 @@ class Placing:
         for row in dict.fromkeys(rows):
             sub_job.allocated_hypernode = tree.common(tree.lowest_of(row), sub_job.allocated_hypernode)
 
-    def _nominated(self, task: Task) -> Mask:
-        session = self.session
-        row = session.nodes.row_of.get(task.nominated_node)
-        mask = session.mask_of(session.rows[:0] if row is None else session.rows[session.rows == row])
+    def _only(self, node: str) -> Mask:
+        mask = self.session.mask_of_node(node)
         return mask if self.among is None else mask & self.among
 
     def _record_reason(self, tasks: Sequence[Task], reason: Reason) -> None:

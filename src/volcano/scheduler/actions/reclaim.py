@@ -78,7 +78,7 @@ class Reclaim(Action):
         if not search.suffices(row, victims):
             return False
         checkpoint = search.statement.checkpoint()
-        evicted = search.make_room(row, victims, lambda: search.has_room(row))
+        evicted = search.make_room(row, victims, lambda: search.has_room(row) and search.is_within_quota())
         if evicted is None:
             return False
         if search.passes_filters(row) and search.claim(row, evicted):

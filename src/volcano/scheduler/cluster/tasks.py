@@ -62,6 +62,7 @@ class Task:
         "preemptable",
         "priority",
         "profile",
+        "promised",
         "revocable_zone",
         "role",
         "status",
@@ -93,6 +94,8 @@ class Task:
         self.revocable_zone = revocable_zone(meta.annotations)
         self.evicted = False
         """Whether somebody was evicted to make room for this (pipelined) task."""
+        self.promised = ""
+        """The node that is kept for it, from one session to the next: others were evicted for its job to start."""
         self.trial: tuple[Status, str] | None = None
         """Status and node that the last discarded statement had given it; what messages speak of."""
 

@@ -49,6 +49,7 @@ class Journal:
         decisions, cluster = self._session.decisions, self._session.cluster
         binds: list[Bind] = []
         evicts = False
+        promised: list[Task] = []
         for operation in operations:
             if operation.kind is Kind.ALLOCATE:
                 cluster.restate(operation.tasks, Status.BINDING)
@@ -62,7 +63,10 @@ class Journal:
                     self._session.touch(task)
             else:
                 self._held.append(operation)
+                promised += operation.tasks
         if evicts:
+            for task in promised:
+                task.promised = task.node_name
             action = self._session.action
             decisions.transactions[action] = decisions.transactions.get(action, 0) + 1
         if binds:
@@ -119,6 +123,7 @@ class Journal:
             annotations.update(callback(task))
         claims = tuple(claim for callback in hooks.callbacks("bind_claims") for claim in callback(task))
         task.trial = None
+        task.promised = ""
         self._session.touch(task)
         key = task.job.key if task.job else ""
         decisions.binds[task.key] = task.node_name

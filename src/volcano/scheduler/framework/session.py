@@ -265,6 +265,11 @@ class Session:
         mask[self.positions_of(rows)] = True
         return mask
 
+    def mask_of_node(self, name: str) -> Mask:
+        """That node, or none if it is not there."""
+        row = self.nodes.row_of.get(name)
+        return self.mask_of(np.empty(0, dtype=np.intp) if row is None else np.array([row]))
+
     @property
     def samples_nodes(self) -> bool:
         return nodes_to_find(len(self.rows), self.options) < len(self.rows)

@@ -169,5 +169,9 @@ class Statement:
 
 def runs(tasks: Iterable[Task]) -> list[list[Task]]:
     """Neighbouring tasks that are identical for placement, together."""
-    keyed = groupby(tasks, key=lambda task: (task.profile.id, task.role, task.nominated_node, task.gates))
+    keyed = groupby(tasks, key=_likeness)
     return [list(run) for _, run in keyed]
+
+
+def _likeness(task: Task) -> tuple[object, ...]:
+    return (task.profile.id, task.role, task.promised, task.nominated_node, task.gates)

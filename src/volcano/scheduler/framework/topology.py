@@ -65,6 +65,12 @@ class SessionTopology:
         for sub_job in job.sub_jobs.values():
             job.allocated_hypernode = self.tree.common(job.allocated_hypernode, sub_job.allocated_hypernode)
 
+    def nominate(self, job: Job) -> None:
+        """Room has been made on the nodes that its members have now: it comes back to these domains."""
+        if self.is_structured(job):
+            for sub_job in job.sub_jobs.values():
+                sub_job.nominated_hypernode = self.tree.smallest_holding(rows_of(sub_job))
+
     def reachable(self, task: Task) -> Index:
         """Nodes where the task could live with the members of its job that have a place, as far as each may spread."""
         rows: Index = self.session.rows

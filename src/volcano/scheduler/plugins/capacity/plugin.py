@@ -153,7 +153,7 @@ class Capacity(Plugin):
     def evictable(self, context: EvictionContext, candidates: Sequence[Task]) -> Sequence[Task]:
         if context.kind == "gangpreempt":
             return candidates
-        return GangVictims(self).choose(candidates)
+        return GangVictims(self, context.job).choose(candidates)
 
     # Events
 

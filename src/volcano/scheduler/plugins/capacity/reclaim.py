@@ -1,4 +1,9 @@
-"""Who gives back: tasks of queues that hold more than they deserve of something the claimant asks for."""
+"""Who gives back: tasks of queues that hold more than they deserve of something the claimant asks for.
+
+A claimant need not be within its share of all it asks for. Lest two queues take from each other in turn, each by
+right, a task is given up only if its queue sheds more of what it holds too much than the claim adds to that of the
+claimant's queue. So the excess of all queues, in parts of the cluster, falls with every victim.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.resources import EPSILON, PODS, AnyVector, FloatVector, less_equal
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.victims import in_victim_order
@@ -26,6 +32,15 @@ class Victims:
         self.asked = _named(claimant.profile.request)
         self.asked[PODS] = False
         self.mine = plugin.account_of(claimant)
+        self.excess = Excess(plugin.session.total)
+        self.overdrafts: list[tuple[Account, float]] = []
+        """What the claim makes the claimant's queue, and each ancestor that takes part, hold too much."""
+        if self.mine is not None:
+            above = (_ancestor(self.mine, level) for level in range(1, plugin.level + 1))
+            for one in (self.mine, *above):
+                if one is not None:
+                    request = claimant.profile.request
+                    self.overdrafts.append((one, self.excess.shed(one, one.allocated + request, request)))
         self._held: dict[str, FloatVector] = {}
 
     def choose(self, candidates: Sequence[Task]) -> list[Task]:
@@ -46,9 +61,15 @@ class Victims:
         levels = self._levels(account, request)
         if levels is None:
             return False
+        if not self._reduces_excess(levels, account, request):
+            return False
         for one in levels:
             self._held[one.queue.name] = self._holds(one) - request
         return True
+
+    def _reduces_excess(self, levels: Sequence[Account], account: Account, request: AnyVector) -> bool:
+        given = sum(self.excess.shed(one, self._holds(one), request) for one in levels)
+        return given > sum(amount for one, amount in self.overdrafts if one not in account.chain)
 
     def _levels(self, account: Account, request: AnyVector) -> list[Account] | None:
         """The queue and those ancestors that must hold more than they deserve; None if one of them does not."""
@@ -86,8 +107,12 @@ class Victims:
 class GangVictims:
     """The same for whole gangs: only the queue's own guarantee and share are looked at, in the given order."""
 
-    def __init__(self, plugin: Capacity) -> None:
+    def __init__(self, plugin: Capacity, claimant: Job) -> None:
         self.plugin = plugin
+        self.excess = Excess(plugin.session.total)
+        mine = plugin.accounts[claimant.queue_name]
+        request = claimant.pending_request()
+        self.overdraft = self.excess.shed(mine, mine.allocated + request, request)
         self._held: dict[str, FloatVector] = {}
 
     def choose(self, candidates: Sequence[Task]) -> list[Task]:
@@ -103,8 +128,27 @@ class GangVictims:
             return False
         if not is_immediate(account, request) and not exceeds_share(account, holds, request):
             return False
+        if not self.excess.shed(account, holds, request) > self.overdraft:
+            return False
         self._held[account.queue.name] = holds - request
         return True
+
+
+class Excess:
+    """What queues hold beyond what they deserve, as the sum of parts of what the cluster offers."""
+
+    def __init__(self, total: FloatVector) -> None:
+        self._counted = total >= EPSILON
+        self._counted[PODS] = False
+        self._offered = total[self._counted]
+
+    def shed(self, account: Account, holds: FloatVector, request: AnyVector) -> float:
+        """How much of its excess a queue is rid of without this request."""
+        before, after = self._over(account, holds), self._over(account, holds - request)
+        return float(((before - after) / self._offered).sum())
+
+    def _over(self, account: Account, holds: FloatVector) -> FloatVector:
+        return np.asarray(np.maximum(holds - account.deserved, 0)[self._counted])
 
 
 def is_immediate(account: Account, request: AnyVector) -> bool:

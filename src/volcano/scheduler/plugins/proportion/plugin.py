@@ -22,7 +22,6 @@ from volcano.scheduler.cluster.resources import (
     FloatVector,
     Vector,
     exceeding,
-    less_equal,
 )
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
@@ -170,7 +169,13 @@ class Proportion(Plugin):
     # Reclaim
 
     def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Sequence[Task]:
-        """Tasks of queues that have more than they deserve, as long as they do."""
+        """Tasks that hold something of which the claimant asks, and their queue has more than it deserves, as long as
+
+        it does. What all queues have in excess shrinks with every victim and grows with no claim or placement, as these
+        stay within what is deserved: so it ends, and nobody takes in turn what was taken from him.
+        """
+        asked = claimant.profile.request > 0
+        asked[PODS] = False
         left: dict[str, Vector] = {}
         victims = []
         for task in candidates:
@@ -179,7 +184,7 @@ class Proportion(Plugin):
                 continue
             name = task.job.queue_name
             allocated = left.get(name, account.allocated)
-            if not less_equal(allocated, account.deserved):
+            if (allocated - account.deserved >= EPSILON)[asked & (task.profile.request > 0)].any():
                 left[name] = allocated - task.profile.request
                 victims.append(task)
         return victims
