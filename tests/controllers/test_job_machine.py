@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from volcano.api import keys
-from volcano.api.batch import Job, JobSpec, LifecyclePolicy, TaskSpec
+from volcano.api.batch import DependsOn, Job, JobSpec, LifecyclePolicy, TaskSpec
 from volcano.api.meta import ObjectMeta
 from volcano.api.scheduling import PodGroup
 from volcano.controllers.job import machine, policies
@@ -105,6 +105,22 @@ def test_what_a_kill_took_away_comes_back_with_the_pods_and_not_before() -> None
     restarting.status.controlled_resources["plugin-svc"] = "svc"  # only some pods are restarted
     assert machine.step(restarting, Members(), None, SYNC, NOW).attach
     assert machine.step(job("Pending", plugins={"svc": []}), Members(), None, SYNC, NOW).attach
+
+
+def test_a_task_whose_dependency_has_failed_says_that_it_will_not_start() -> None:
+    template = {"spec": {}}
+    after = DependsOn(name=["w"])
+    tasks = [
+        TaskSpec(name="w", replicas=2, min_available=2, template=template),
+        TaskSpec(name="x", replicas=1, template=template, depends_on=after),
+    ]
+    waiting = job("Running", tasks=tasks)
+
+    assert not machine.step(waiting, Members([pod(0), pod(1)]), group(), SYNC, NOW).notes
+    [note] = machine.step(waiting, Members([pod(0), pod(1, "Failed")]), group(), SYNC, NOW).notes
+
+    assert note.reason == "DependencyFailed"
+    assert note.message.startswith("task 'x' will not start: it depends on task 'w', where 1 of 2 pods failed")
 
 
 def test_a_targeted_restart_keeps_version_podgroup_and_the_other_pods() -> None:

@@ -68,6 +68,19 @@ class Invariants:
         assert times == sorted(times), times
 
 
+def lacks_a_dependency(job: JsonObject) -> bool:
+    """Too many pods of a task have failed that another one waits for: the user is told, and must act."""
+    counts = job["status"].get("taskStatusCount", {})
+    failed = {name: state["phase"].get("Failed", 0) for name, state in counts.items()}
+    tasks = {task["name"]: task for task in job["spec"]["tasks"]}
+    for task in tasks.values():
+        for name in task.get("dependsOn", {}).get("name", []):
+            other = tasks[name]
+            if other["replicas"] - failed.get(name, 0) < other.get("minAvailable", 0):
+                return True
+    return False
+
+
 def phase_of(job: JsonObject) -> str:
     phase: str = job.get("status", {}).get("state", {}).get("phase", "")
     return phase
@@ -114,6 +127,8 @@ def check_end(job: JsonObject, objects: Objects) -> None:
     phase, meta = phase_of(job), job["metadata"]
     if not any(task["replicas"] for task in job["spec"]["tasks"]):
         assert phase in {*FINAL, "Aborted", "Running", "Pending"}
+        return
+    if phase == "Pending" and lacks_a_dependency(job):
         return
     assert phase in {*FINAL, "Aborted"}, job
     alive = [pod for pod in pods_of(job, objects) if pod["status"]["phase"] not in {"Succeeded", "Failed", "Unknown"}]

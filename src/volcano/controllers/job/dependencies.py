@@ -37,3 +37,27 @@ def is_ready(job: Job, name: str, members: Members) -> bool:
         up = member.phase == PodPhase.SUCCEEDED or (member.phase == PodPhase.RUNNING and member.ready)
         ready += up and is_replica(job, task, member.name)
     return ready >= task.min_available
+
+
+def obstacle(job: Job, task: TaskSpec, members: Members) -> str:
+    """Why the task never starts unless somebody acts: too many pods of what it waits for have failed."""
+    depends_on = task.depends_on
+    if depends_on is None:
+        return ""
+    lost = [reason for name in depends_on.name if (reason := _loss(job, name, members))]
+    if not lost or (depends_on.iteration == "any" and len(lost) < len(depends_on.name)):
+        return ""
+    return f"task '{task_name(task)}' will not start: {lost[0]}"
+
+
+def _loss(job: Job, name: str, members: Members) -> str:
+    task = task_named(job, name)
+    if task is None or task.min_available is None:
+        return ""
+    failed = members.count(task_name(task), PodPhase.FAILED)
+    if task.replicas - failed >= task.min_available:
+        return ""
+    return (
+        f"it depends on task '{name}', where {failed} of {task.replicas} pods failed and "
+        f"{task.min_available} must be ready (minAvailable): restart the job, or give that task a policy for PodFailed"
+    )

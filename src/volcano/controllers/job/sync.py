@@ -126,6 +126,8 @@ def _keep_pods(job: Job, members: Members, plan: Plan, tally: counts.Tally) -> N
             if missing and dependencies.are_ready(job, task, members):
                 create += missing
                 tally.add(name, PodPhase.PENDING, len(missing))
+            elif missing and (obstacle := dependencies.obstacle(job, task, members)):
+                plan.notes.append(Note("Warning", "DependencyFailed", obstacle))
             evict += _unwanted(job, task, present.values(), tally)
     plan.unfinished = len(create) == MOST_AT_ONCE
     plan.create, plan.evict, plan.mark_evicted = create, evict, bool(evict)
