@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.corpus.loader import Record
-from tests.corpus.scheduler_unit_resources import Amounts, Answer, account_with, shown, stored, without_zeros
+from tests.corpus.scheduler_unit_resources import Amounts, Answer, shown, stored, without_zeros
 from volcano.api.core import Node, Pod, ResourceQuota
 from volcano.api.meta import ObjectMeta
 from volcano.api.scheduling import PodGroup, PodGroupSpec, SubGroupPolicySpec
@@ -26,7 +26,7 @@ from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework import messages
 from volcano.scheduler.framework.reasons import FitError, Refusal, Refusals
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.plugins.capacity import accounts
+from volcano.scheduler.plugins import reservations
 from volcano.scheduler.plugins.deviceshare.gpushare import card_ids
 from volcano.scheduler.plugins.usage import estimate
 from volcano.testing.world import World
@@ -195,9 +195,9 @@ def _elastic(call: Record) -> Answer:
     for name in ("nvidia.com/gpu",):
         world.cluster.dimensions.intern(name)
     job = _job(world.cluster, call["args"]["receiver"])
-    account = account_with(world.cluster.dimensions, {}, {})
-    accounts._enter(world.session(), account, job)
-    return shown(account.elastic, world.cluster.dimensions), without_zeros(call["want"])
+    elastic = reservations._part(world.cluster.dimensions, job).elastic
+    found = world.cluster.dimensions.zeros() if elastic is None else elastic
+    return shown(found, world.cluster.dimensions), without_zeros(call["want"])
 
 
 def _has_topology(call: Record) -> Answer:

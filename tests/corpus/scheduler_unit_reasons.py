@@ -11,8 +11,7 @@ _CALLBACK = "the function that the record calls back cannot be recorded"
 _SESSION = "the session that decides it is not in the record"
 _CLAIMS = "the record does not hold the claims of the pods that it is about"
 _REFUSALS = "refusals are counted by text as they are found: there is no error object that is filled by setters"
-_NUMA = "the books of NUMA cells are held to the vectors of the plugin that keeps them"
-_ANNOTATIONS = "annotations travel with the binding, the pod of the cluster is not edited"
+_ANNOTATIONS = "annotations travel with the binding, the pod of the cluster is not edited; the record holds no result"
 _AGENT = "belongs to the agent scheduler"
 
 NO_COUNTERPART: dict[str, str] = {
@@ -20,25 +19,21 @@ NO_COUNTERPART: dict[str, str] = {
     "Action.selectDomainBundles": _SESSION,
     "CalculatePluginScore": _CALLBACK,
     "DRAResource.Add": "integers do not overflow",
-    "EstimateBestEffortResource": "the estimate of pods without requests is a part of the plugin's own call",
     "FitError.Reasons": "one refusal has one text",
     "FitErrors.SetError": _REFUSALS,
     "FitErrors.SetHyperNode": _REFUSALS,
-    "FitErrors.SetNodeError": _REFUSALS,
     "FlattenBundles": "bundles are evicted one after another, never as one list",
     "GenerateNodeMapAndSlice": "Kubernetes' filters read the node table itself, there is no second form of a node",
     "GetCandidateDomains": _SESSION,
     "GetMinInt": "the language has it",
-    "GetPredicatedNodeByShard": "the nodes of a shard are a mask, not two lists",
     "HyperNodesInfo.GetRegexOrLabelMatchLeafHyperNodes": "the tree is made anew when any node changes",
     "InfiniteResource": "no limit is an infinite float",
     "JobInfo.GetMinDRAResources": _CLAIMS,
     "Max": "the language has it",
     "NewShadowLoadCache": "making an empty object decides nothing",
     "NodeInfo.Clone": _LIVE,
-    "NodeInfo.RefreshNumaSchedulerInfoByCrd": _NUMA,
+    "NodeInfo.RefreshNumaSchedulerInfoByCrd": "the record does not hold the pods that its result is about",
     "NodeInfosForCandidateNodes": "scorers read the node table itself, there is no second form of a node",
-    "NumatopoInfo.CheckNumaPodAssigned": _NUMA,
     "NumatopoInfo.DeepCopy": _LIVE,
     "PodMeta.MarshalText": "objects are maps' values, never their keys",
     "PodMeta.UnmarshalText": "objects are maps' values, never their keys",
@@ -67,7 +62,6 @@ NO_COUNTERPART: dict[str, str] = {
     "addTaskDRAAllocated": _CLAIMS,
     "capacityPlugin.jobEnqueueable": _CLAIMS,
     "capacityPlugin.queueAllocatable": _CLAIMS,
-    "mostRequestedScore": "scores are columns over nodes that fit: there is no call for one number and its error",
     "predicateHelper.PredicateNodes": _CALLBACK,
     "removeTaskDRAAllocated": _CLAIMS,
     "setUpDynamicResourcesArgs": "time limits of Kubernetes' filters: ours do not wait for anything",

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.corpus import scheduler_unit_loads
+from tests.corpus import scheduler_unit_loads, scheduler_unit_nodes
 from tests.corpus.loader import Record, cases, parameters
 from tests.corpus.scheduler_unit_reasons import NO_COUNTERPART
 from volcano.api import duration
@@ -23,9 +23,9 @@ from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework.arguments import decode
 from volcano.scheduler.framework.reasons import FITS
 from volcano.scheduler.framework.session import Session
+from volcano.scheduler.plugins import reservations
 from volcano.scheduler.plugins.binpack import Binpack
 from volcano.scheduler.plugins.cdp import cooldown_seconds
-from volcano.scheduler.plugins.reservations import claim
 from volcano.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
 from volcano.scheduler.plugins.resource_strategy_fit.strategy import Arguments, Strategy, strategies, strategy_for
 from volcano.scheduler.plugins.tdm import window
@@ -214,8 +214,8 @@ def _inqueue(args: Record) -> Any:
     dimensions = world.cluster.dimensions
     for name, value in args["allocated"].items():
         job.allocated[dimensions.intern(name)] = round(value)
-    left = claim(world.session(), job)
-    assert left is not None
+    claimed = reservations._part(dimensions, job).claimed
+    left = dimensions.zeros() if claimed is None else claimed
     return {name: float(left[d]) for d, name in enumerate(dimensions.names) if left[d] or d in (CPU, MEMORY)}
 
 
@@ -265,13 +265,14 @@ ADAPTERS: dict[str, Callable[[Record], Any]] = {
     "parseRevocableZone": _zone,
     "GetInqueueResource": _inqueue,
 }
+ANSWERS = {**scheduler_unit_loads.ADAPTERS, **scheduler_unit_nodes.ADAPTERS}
 BY_AREA = {"plugins-binpack": _binpack_arguments, "plugins-resource-strategy-fit": _strategy_arguments}
 
 
 @pytest.mark.parametrize("call", parameters(_records()))
 def test_call(call: Record, request: pytest.FixtureRequest) -> None:
-    if call["op"] in scheduler_unit_loads.ADAPTERS:
-        ours, recorded = scheduler_unit_loads.ADAPTERS[call["op"]](call)
+    if call["op"] in ANSWERS:
+        ours, recorded = ANSWERS[call["op"]](call)
         assert ours == recorded
         return
     adapter = ADAPTERS.get(call["op"])

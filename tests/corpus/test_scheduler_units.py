@@ -13,6 +13,7 @@ from tests.corpus import (
     scheduler_unit_accounts,
     scheduler_unit_devices,
     scheduler_unit_domains,
+    scheduler_unit_nodes,
     scheduler_unit_resources,
 )
 from tests.corpus.loader import Record, cases, parameters
@@ -201,6 +202,7 @@ ANSWERS: dict[str, Callable[[Record], Answer]] = {
     **scheduler_unit_accounts.ADAPTERS,
     **scheduler_unit_devices.ADAPTERS,
     **scheduler_unit_domains.ADAPTERS,
+    **scheduler_unit_nodes.ADAPTERS,
     **scheduler_unit_resources.ADAPTERS,
 }
 
