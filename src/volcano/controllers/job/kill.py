@@ -90,6 +90,7 @@ def kill_target(
         return Plan()
     doomed = [member for member in targets if not member.terminating]
     status = _after(job, members, doomed, now, outcome, retries)
+    status = msgspec.structs.replace(status, controlled_resources={**status.controlled_resources, **_attached(job)})
     return Plan(
         status=status if status != job.status else None,
         intent=status if doomed else None,

@@ -1,19 +1,11 @@
-"""One random history of jobs under the real controller: users, scheduler, nodes, collectors and bad luck, then rest.
-
-`play` draws what happens; the invariants are checked at every write, and at the end when everybody cooperates.
-"""
+"""Random histories of jobs under the real controller: users, scheduler, nodes and collectors; then all cooperate."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from random import Random
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-from tests.controllers.simulation.clock import JumpingLoop
-from tests.controllers.simulation.invariants import (
+from tests.controllers.simulation.job_invariants import (
     FINAL,
     Invariants,
     check_company,
@@ -21,129 +13,45 @@ from tests.controllers.simulation.invariants import (
     check_end,
     phase_of,
 )
-from tests.controllers.simulation.jobs import COMMANDS, edited, some_job
-from tests.controllers.simulation.server import Client, Server, Trouble
+from tests.controllers.simulation.job_specs import COMMANDS, edited, some_job
+from tests.controllers.simulation.world import LONGEST_BACK_OFF_SECONDS, World
+from volcano.api.meta import JsonObject
 from volcano.controllers.job.controller import JobController
 from volcano.controllers.job.plugins import builtin_plugins
-from volcano.controllers.runtime import Context, Informers, Loop, LoopMetrics, Waits
-from volcano.http.metrics import Registry
-from volcano.kube.errors import ApiError
+from volcano.controllers.runtime import Context
 
 NAMES = ("a", "b")
-PAUSES = (0.0, 0.0, 0.001, 0.05, 0.5, 2.0, 20.0)
-LONGEST_BACK_OFF_SECONDS = 60.0
-MAX_REQUEUES = 15
 ROUNDS = 30
 PLUGINS = builtin_plugins()
-KINDS = ("jobs", "pods", "podgroups", "queues", "commands")
 
 
-class Silent:
-    """Takes the place of the recorder of Kubernetes events."""
+class Jobs(World):
+    kinds = ("jobs", "pods", "podgroups", "queues", "commands")
 
-    def record(self, *_words: object) -> None: ...
-
-
-class Overheard(logging.Handler):
-    """What is logged with a traceback: an exception that nobody expected."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.tracebacks: list[BaseException] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
-        if error is not None and not isinstance(error, ApiError | OSError | Waits):
-            self.tracebacks.append(error)
-
-
-class Life:
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
+        super().__init__(seed)
         self.invariants = Invariants()
-        self.server = Server(self.random, self.invariants.observe)
         self.orders = 0
-        self.kills = 0
-        self.told: list[str] = []
 
-    async def play(self, steps: int) -> None:
+    @property
+    def acts(self) -> Mapping[Callable[[Any], Awaitable[None]], int]:
+        return ACTS
+
+    def controller(self, context: Context) -> JobController:
+        self.jobs = JobController(context, workers=1, plugins=PLUGINS)
+        return self.jobs
+
+    def observe(self, plural: str, before: JsonObject | None, after: JsonObject | None) -> None:
+        self.invariants.observe(plural, before, after)
+
+    async def begin(self) -> None:
         self.server.put("queues", "q", {"metadata": {"name": "q"}, "spec": {"weight": 1}, "status": {"state": "Open"}})
-        self.start()
         await self.somebody_submits()
-        for _ in range(steps):
-            act = self.random.choices(ACTS, WEIGHTS)[0]
-            self.told.append(f"{asyncio.get_running_loop().time():.3f} {act.__name__}")
-            await act(self)
-            await self.pause(self.random.choice(PAUSES))
+
+    async def end(self) -> None:
         await self.comes_to_rest()
         await self.ends_when_everybody_cooperates()
         await self.leaves_nothing_behind()
-        await self.stop()
-
-    # The controller's process
-
-    def start(self) -> None:
-        self.informers = Informers(cast("Any", Client(self.server)))
-        self.lead()
-
-        async def follow() -> None:
-            async with asyncio.TaskGroup() as group:
-                for task in self.informers.tasks():
-                    group.create_task(task)
-
-        self.following = asyncio.get_running_loop().create_task(follow())
-
-    def lead(self) -> None:
-        """Begin to reconcile on what is known."""
-        followed = self.informers.followed_from_now()
-        client = cast("Any", Client(self.server))
-        context = Context(client, self.informers, cast("Any", Silent()), Registry(), now=self.server.now)
-        self.controller = JobController(context, workers=1, plugins=PLUGINS)
-        self.informers.attach()
-        loop = Loop(self.controller, LoopMetrics(Registry()), MAX_REQUEUES)
-
-        async def reconcile() -> None:
-            for informer in followed:
-                await informer.synced()
-            await loop.run()
-
-        self.leading = asyncio.get_running_loop().create_task(reconcile())
-
-    async def stop(self) -> None:
-        await ended(self.leading)
-        await ended(self.following)
-
-    async def pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        for task in (self.following, self.leading):
-            assert not task.done(), task
-
-    # Bad luck
-
-    async def controller_is_killed(self) -> None:
-        """Between two writes, or between a write and its answer."""
-        self.kills += 1
-        await self.stop()
-        self.start()
-
-    async def standby_takes_over(self) -> None:
-        """It has followed the server all along, though perhaps not up to the last write of the one that led."""
-        self.kills += 1
-        await ended(self.leading)
-        self.informers.detach()
-        self.lead()
-
-    async def network_changes(self) -> None:
-        random = self.random
-        self.server.trouble = Trouble(
-            refuses=random.choice((0.0, 0.0, 0.1, 0.5, 1.0)),
-            loses_answer=random.choice((0.0, 0.0, 0.1, 0.5)),
-            answers_within=random.choice((0.0, 0.01, 1.0)),
-            lags=random.choice((0.0, 0.1, 5.0)),
-        )
-
-    async def watch_breaks(self) -> None:
-        self.server.break_watches(self.random.choice(KINDS), forget=self.random.random() < 0.5)
 
     # Users
 
@@ -282,17 +190,13 @@ class Life:
 
     async def comes_to_rest(self) -> None:
         server = self.server
-        server.trouble = Trouble()
         if "q" not in server.objects["queues"]:
             await self.queue_comes_and_goes()
         for seconds in (LONGEST_BACK_OFF_SECONDS, *[1.0] * 5):
             await self.what_is_doomed_goes()
             await self.pause(2 * seconds)
         await self.what_is_doomed_goes()
-        await self.pause(2 * LONGEST_BACK_OFF_SECONDS)
-        writes = server.writes
-        await self.pause(5 * LONGEST_BACK_OFF_SECONDS)
-        assert server.writes == writes, "writes though nothing changes"
+        await self.rests()
         assert not server.objects["commands"]
         for job in server.objects["jobs"].values():
             check_counters(job, server.objects)
@@ -327,58 +231,24 @@ class Life:
             await self.pause(LONGEST_BACK_OFF_SECONDS)
         left = {plural: documents for plural, documents in self.server.objects.items() if documents}
         assert set(left) == {"queues"}, left
-        controller = self.controller
-        assert not controller._ledgers
-        assert not controller._pods._by_job
-        assert not controller._dependents
-
-    def some(self, plural: str) -> str | None:
-        keys = list(self.server.objects[plural])
-        return self.random.choice(keys) if keys else None
+        assert not self.jobs._ledgers
+        assert not self.jobs._pods._by_job
+        assert not self.jobs._pods._unseen
+        assert not self.jobs._dependents
 
 
-ODDS: dict[Callable[[Life], Awaitable[None]], int] = {
-    Life.pod_gets_on: 12,
-    Life.scheduler_admits: 6,
-    Life.nodes_run_everything: 4,
-    Life.what_is_doomed_goes: 6,
-    Life.somebody_submits: 4,
-    Life.somebody_edits: 2,
-    Life.somebody_commands: 3,
-    Life.somebody_deletes_a_job: 1,
-    Life.somebody_deletes_a_pod: 1,
-    Life.somebody_meddles_with_a_podgroup: 1,
-    Life.queue_comes_and_goes: 1,
-    Life.scheduler_loses_a_gang: 1,
-    Life.node_is_lost: 1,
-    Life.controller_is_killed: 1,
-    Life.standby_takes_over: 1,
-    Life.network_changes: 2,
-    Life.watch_breaks: 1,
+ACTS: Mapping[Callable[[Any], Awaitable[None]], int] = {
+    Jobs.pod_gets_on: 12,
+    Jobs.scheduler_admits: 6,
+    Jobs.nodes_run_everything: 4,
+    Jobs.what_is_doomed_goes: 6,
+    Jobs.somebody_submits: 4,
+    Jobs.somebody_edits: 2,
+    Jobs.somebody_commands: 3,
+    Jobs.somebody_deletes_a_job: 1,
+    Jobs.somebody_deletes_a_pod: 1,
+    Jobs.somebody_meddles_with_a_podgroup: 1,
+    Jobs.queue_comes_and_goes: 1,
+    Jobs.scheduler_loses_a_gang: 1,
+    Jobs.node_is_lost: 1,
 }
-ACTS, WEIGHTS = list(ODDS), list(ODDS.values())
-
-
-async def ended(task: asyncio.Task[None]) -> None:
-    """As abruptly as a process that is killed."""
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-def lived(seed: int, steps: int) -> Life:
-    """The history of a seed, checked; who fails tells how to see it again."""
-    life, overheard = Life(seed), Overheard()
-    logger = logging.getLogger("volcano")
-    logger.addHandler(overheard)
-    try:
-        with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-            runner.run(life.play(steps))
-        if overheard.tracebacks:
-            raise overheard.tracebacks[0]
-    except BaseException as error:
-        error.add_note(f"lived({seed}, {steps}) after " + "; ".join(life.told[-8:]))
-        raise
-    finally:
-        logger.removeHandler(overheard)
-    return life
