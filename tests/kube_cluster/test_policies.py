@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.kube_cluster import bare, control_plane
+from tests.kube_cluster.judged import Question, answered, is_covered, questions
 from volcano.api import resources
 from volcano.api.meta import JsonObject
-from volcano.api.resources import Resource
+from volcano.api.resource import DOCUMENTS, Resource
 from volcano.kube.client import Client
 from volcano.kube.errors import Forbidden, Invalid, ServiceUnavailable
 from volcano.webhooks.policies import mutating_policies, validating_policies
@@ -62,7 +63,7 @@ def registration(document: JsonObject) -> Resource[JsonObject]:
     group, version = document["apiVersion"].split("/")
     kind = document["kind"]
     plural = f"{kind[:-1]}ies".lower() if kind.endswith("y") else f"{kind}s".lower()
-    return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=False, type=dict)
+    return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=False, load=DOCUMENTS)
 
 
 async def in_force(client: Client) -> None:
@@ -260,3 +261,24 @@ def test_every_policy_compiles_without_a_warning(address: Address) -> None:
                 assert not (policy.get("status") or {}).get("typeChecking", {}).get("expressionWarnings")
 
     asyncio.run(main())
+
+
+def test_recorded_objects_are_judged_as_the_rules_judge_them(address: Address) -> None:
+    """What the rules refuse is refused, as far as one object tells; what they allow no policy refuses."""
+    recorded = questions()
+    if not recorded:
+        pytest.skip("VOLCANO_SHARED does not name a folder with recorded admissions")
+
+    answers = asyncio.run(ask_all(address, recorded))
+
+    refused = {question.id: question.refusal() for question in recorded}
+    missed = [name for name, (said, _) in answers.items() if refused[name] and is_covered(refused[name]) and not said]
+    too_strict = [name for name, (_, by_policy) in answers.items() if by_policy and not refused[name]]
+    agreed = sum(1 for name, (said, _) in answers.items() if refused[name] and said)
+    assert (missed, too_strict) == ([], [])
+    assert agreed >= 0.7 * sum(1 for message in refused.values() if message)
+
+
+async def ask_all(address: Address, recorded: list[Question]) -> dict[str, tuple[str, bool]]:
+    async with address.connected() as client:
+        return {question.id: await answered(client, question) for question in recorded}

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import datetime
 import socket
+import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.kube_cluster import bare, control_plane, volcano
 from tests.kube_cluster.programs import free_ports
+from tests.webhooks.test_certificates import write
 from volcano.api import resources
-from volcano.kube.errors import ApiError, NotFound
+from volcano.kube.errors import AlreadyExists, ApiError, NotFound
+from volcano.webhooks import certificates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +85,52 @@ def start(server: Server, *flags: str) -> None:
     volcano.start_webhooks(server.programs, server.address, *flags, STRICT)
 
 
+@pytest.mark.parametrize("server", [pytest.param("kube", marks=pytest.mark.kube)], indirect=True)
+def test_files_are_replaced_while_kubernetes_goes_on_asking(server: Server) -> None:
+    """Ten seconds long: so often the daemon looks at its files."""
+    [port] = free_ports(1)
+    url, names = f"https://127.0.0.1:{port}", ("--tls-cert-file", "--tls-private-key-file", "--ca-cert-file")
+    now = datetime.datetime.now(datetime.UTC)
+    old, new = (certificates.issue(["127.0.0.1"], now) for _ in range(2))
+    files = write(old, server.root)
+    flags = [f"{name}={file}" for name, file in zip(names, files, strict=True)]
+    start(server, f"--listen-address=127.0.0.1:{port}", f"--webhook-url={url}", *flags)
+
+    async def main() -> None:
+        async with server.address.connected() as client:
+            assert DAEMON_SAYS in await refusal(client, queue("deep", parent="top"), until=WORDS)
+            write(new, server.root)
+            async with asyncio.timeout(30):
+                while await shown(port) != new.certificate.decode():
+                    assert DAEMON_SAYS in await refusal(client, queue("deep", parent="top"))
+                    await asyncio.sleep(0.2)
+            assert await trusted(client) == new.authorities
+            for _ in range(20):
+                assert DAEMON_SAYS in await refusal(client, queue("deep", parent="top"))
+
+    try:
+        asyncio.run(main())
+    finally:
+        server.programs.kill(DAEMON)
+        asyncio.run(forget(server))
+
+
+async def shown(port: int) -> str:
+    return await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
+
+
+async def forget(server: Server) -> None:
+    async with server.address.connected() as client:
+        for registrations in (resources.MUTATING_WEBHOOKS, resources.VALIDATING_WEBHOOKS):
+            await client.delete_collection(registrations)
+
+
+async def trusted(client: Client) -> bytes:
+    """The authorities that Kubernetes takes the webhook of queues for."""
+    found = await client.get(resources.VALIDATING_WEBHOOKS.untyped, "volcano-admission-service-queues-validate")
+    return base64.b64decode(found["webhooks"][0]["clientConfig"]["caBundle"])
+
+
 async def offer(server: Server, host: str, port: int) -> None:
     """The service of the webhooks, and the only place where it is offered."""
     service = {"metadata": {"name": SERVICE}, "spec": {"ports": [{"name": "https", "port": 443, "targetPort": port}]}}
@@ -111,8 +163,23 @@ async def are_called(server: Server) -> None:
 
         server.programs.kill(DAEMON)
         assert "failed calling webhook" in await refusal(client, queue("any"))
+        await pods_of_others_start(client)
         for registrations in (resources.MUTATING_WEBHOOKS, resources.VALIDATING_WEBHOOKS):
             await client.delete_collection(registrations)
+
+
+async def pods_of_others_start(client: Client) -> None:
+    """Whoever is scheduled by somebody else does not notice that we are down; ours wait until we are back."""
+    with suppress(AlreadyExists):
+        await client.create(resources.SERVICE_ACCOUNTS.untyped, {"metadata": {"name": "default"}}, "default")
+    await client.create(resources.PODS.untyped, pod("default-scheduler"), "default", dry_run=True)
+    with pytest.raises(ApiError, match="failed calling webhook"):
+        await client.create(resources.PODS.untyped, pod("volcano"), "default", dry_run=True)
+
+
+def pod(scheduler: str) -> dict[str, Any]:
+    spec = {"schedulerName": scheduler, "containers": [{"name": "c", "image": "busybox"}]}
+    return {"metadata": {"name": "p"}, "spec": spec}
 
 
 def queue(name: str, **spec: Any) -> dict[str, Any]:

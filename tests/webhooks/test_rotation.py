@@ -1,0 +1,139 @@
+"""Certificates of a running daemon change without a restart: trust first, then the new one is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import datetime
+import ssl
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.webhooks.documents import job, queue_document
+from tests.webhooks.test_certificates import write
+from tests.webhooks.test_daemon import FLAGS, SERVICE, api, ask, daemon, registered_bundle, run, until
+from volcano.api.resources import JOBS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
+from volcano.http.client import Endpoint, HttpClient, HttpError
+from volcano.http.tls import client_context
+from volcano.kube.client import PatchKind
+from volcano.webhooks import manager, presence
+from volcano.webhooks.certificates import LIFETIME, Identity, issue
+from volcano.webhooks.identity import FIELDS, SECRET_NAME
+from volcano.webhooks.options import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from volcano.kube.client import Client
+
+NOW = datetime.datetime.now(datetime.UTC)
+HOSTS = ["127.0.0.1"]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "CHECK_SECONDS", 0.05)
+
+
+async def shown(port: int) -> bytes:
+    """The certificate that a new connection is shown, whoever has signed it."""
+    pem = await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))
+    return pem.replace("\n", "").encode()
+
+
+def flat(pem: bytes) -> bytes:
+    return pem.replace(b"\n", b"")
+
+
+def test_replaced_files_are_trusted_and_shown_while_connections_stay(tmp_path: Path):
+    old, new = issue(HOSTS, NOW), issue(HOSTS, NOW)
+    paths = write(old, tmp_path)
+    names = ("--tls-cert-file", "--tls-private-key-file", "--ca-cert-file")
+    flags = [f"{name}={path}" for name, path in zip(names, paths, strict=True)]
+
+    async def scenario() -> None:
+        async with api() as client:
+            await client.create(QUEUES.untyped, queue_document("default"))
+            async with daemon(client, *flags) as http:
+                port = http.endpoint.port
+                assert (await ask(http, "/jobs/validate", job()))["allowed"]
+                assert await shown(port) == flat(old.certificate)
+
+                write(new, tmp_path)
+
+                async def rotated() -> bool:
+                    return await shown(port) == flat(new.certificate)
+
+                await until(rotated)
+                assert await registered_bundle(client) == new.authorities
+                assert (await ask(http, "/jobs/validate", job()))["allowed"], "the connection of before goes on"
+                fresh = HttpClient(Endpoint("127.0.0.1", port, client_context(authority=new.authorities)))
+                assert (await ask(fresh, "/jobs/validate", job()))["allowed"]
+                await fresh.close()
+                distrustful = HttpClient(Endpoint("127.0.0.1", port, client_context(authority=old.authorities)))
+                with pytest.raises(HttpError, match="certificate verify failed"):
+                    await ask(distrustful, "/jobs/validate", job())
+                await distrustful.close()
+                await client.create(JOBS.untyped, job())  # the API server asks with what it was told
+
+    run(scenario)
+
+
+def test_a_certificate_that_ends_soon_is_renewed_and_replicas_with_the_old_one_stay_trusted():
+    soon = issue([*HOSTS, "hooks"], NOW - LIFETIME * 0.95)
+
+    async def scenario() -> None:
+        async with api() as client:
+            stop, port = asyncio.Event(), asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(manager.run(client, parse([*FLAGS, *SERVICE]), stop, port.set_result))
+            first = await shown(await port)
+            before = await registered_bundle(client)
+
+            await keep(client, soon)
+
+            async def renewed() -> bool:
+                stored = await secret(client)
+                return stored.expires > NOW + LIFETIME / 2 and await shown(port.result()) == flat(stored.certificate)
+
+            await until(renewed)
+            bundle, stored = await registered_bundle(client), await secret(client)
+            assert await shown(port.result()) != first
+            assert bundle == stored.authorities != before
+            assert soon.authorities.strip() in bundle
+            stop.set()
+            await task
+
+    run(scenario)
+
+
+def test_a_bundle_that_an_upgrade_has_wiped_out_is_put_back():
+    """Helm renders webhook configurations without one."""
+
+    async def scenario() -> None:
+        async with api() as client, daemon(client):
+            name, before = "volcano-admission-service-jobs-validate", await registered_bundle(client)
+            wiped = [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]
+            await client.patch(VALIDATING_WEBHOOKS.untyped, name, wiped, kind=PatchKind.JSON)
+
+            async def back() -> bool:
+                with suppress(KeyError):
+                    return await registered_bundle(client) == before
+                return False
+
+            await until(back)
+
+    run(scenario)
+
+
+async def keep(client: Client, identity: Identity) -> None:
+    """Put an identity where replicas find it."""
+    parts = (identity.certificate, identity.key, identity.authorities)
+    data = {name: base64.b64encode(pem).decode() for name, pem in zip(FIELDS, parts, strict=True)}
+    await client.patch(SECRETS.untyped, SECRET_NAME, {"data": data}, "volcano-system")
+
+
+async def secret(client: Client) -> Identity:
+    data = (await client.get(SECRETS.untyped, SECRET_NAME, "volcano-system"))["data"]
+    return Identity(*(base64.b64decode(data[name]) for name in FIELDS))
