@@ -5,12 +5,14 @@ The constants (PODS, JOBS, QUEUES, ...) are in resources.py.
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from volcano.api.meta import JsonObject
-
+JsonObject = dict[str, Any]
 T = TypeVar("T")
+U = TypeVar("U")
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CREATE_ONLY: Final = ("create",)
@@ -41,16 +43,30 @@ STATUS: Final = Subresource(name="status")
 SCALE: Final = Subresource(name="scale", kind="Scale", group="autoscaling", version="v1")
 
 
+@dataclass(frozen=True, slots=True)
+class Known(Generic[T]):
+    """How to load a type that is there already."""
+
+    it: type[T]
+
+    def __call__(self) -> type[T]:
+        return self.it
+
+
+DOCUMENTS: Final = Known(dict)
+"""Objects as plain documents."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resource(Generic[T]):
-    """A collection of objects of one kind; `type` is what clients decode them into."""
+    """A collection of objects of one kind. `load` gives what clients decode them into, when somebody asks."""
 
     group: str
     version: str
     plural: str
     kind: str
     namespaced: bool
-    type: type[T]
+    load: Callable[[], builtins.type[T]]
     singular: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -77,9 +93,18 @@ class Resource(Generic[T]):
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     @property
+    def type(self) -> builtins.type[T]:
+        """What clients decode the objects into."""
+        return self.load()
+
+    @property
     def untyped(self) -> Resource[JsonObject]:
         """The same collection as plain documents."""
-        return replace(self, type=dict)  # type: ignore[arg-type, return-value]
+        return replace(self, load=DOCUMENTS)  # type: ignore[arg-type, return-value]
+
+    def as_type(self, other: builtins.type[U]) -> Resource[U]:
+        """The same collection, decoded into another type, such as one with the few fields that are of interest."""
+        return replace(self, load=Known(other))  # type: ignore[arg-type, return-value]
 
     @property
     def has_status(self) -> bool:

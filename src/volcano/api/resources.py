@@ -1,30 +1,73 @@
-"""Where each kind lives in the API: one constant per resource, used by clients, informers and the local API server."""
+"""Where each kind lives in the API: one constant per resource, used by clients, informers and the local API server.
+
+The types are imported when somebody decodes into them: commands that print documents start without.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from volcano.api import admission, batch, bus, config, core, flow, nodeinfo, scheduling, shard, topology
-from volcano.api.meta import JsonObject
 from volcano.api.resource import (
     ALL_VERBS,
     CREATE_ONLY,
+    DOCUMENTS,
     SCALE,
     STATUS,
     Column,
+    JsonObject,
     Resource as Resource,  # noqa: PLC0414 - part of this module's face
     Subresource,
 )
 
+if TYPE_CHECKING:
+    from volcano.api import admission, batch, bus, config, core, flow, nodeinfo, scheduling, shard, topology
+else:
+
+    class Later:
+        """A module of types, imported with the first of them."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            found = self.__dict__[name] = getattr(importlib.import_module(self._name), name)
+            return found
+
+    admission, batch, bus, config, core, flow, nodeinfo, scheduling, shard, topology = (
+        Later(f"volcano.api.{name}")
+        for name in [
+            "admission",
+            "batch",
+            "bus",
+            "config",
+            "core",
+            "flow",
+            "nodeinfo",
+            "scheduling",
+            "shard",
+            "topology",
+        ]
+    )
+
 T = TypeVar("T")
+Load = Callable[[], type[T]]
 
 
-def _core(kind: str, type_: type[T], plural: str, *short: str, namespaced: bool = True, **more: Any) -> Resource[T]:
-    return _built_in("", "v1", kind, type_, plural, *short, namespaced=namespaced, **more)
+def _core(kind: str, load: Load[T], plural: str, *short: str, namespaced: bool = True, **more: Any) -> Resource[T]:
+    return _built_in("", "v1", kind, load, plural, *short, namespaced=namespaced, **more)
 
 
 def _built_in(
-    group: str, version: str, kind: str, type_: type[T], plural: str, *short: str, namespaced: bool = True, **more: Any
+    group: str,
+    version: str,
+    kind: str,
+    load: Load[T],
+    plural: str,
+    *short: str,
+    namespaced: bool = True,
+    **more: Any,
 ) -> Resource[T]:
     return Resource(
         group=group,
@@ -32,7 +75,7 @@ def _built_in(
         plural=plural,
         kind=kind,
         namespaced=namespaced,
-        type=type_,
+        load=load,
         singular=kind.lower(),
         short_names=short,
         **more,
@@ -40,10 +83,17 @@ def _built_in(
 
 
 def _volcano(
-    group: str, version: str, kind: str, type_: type[T], plural: str, *short: str, namespaced: bool = True, **more: Any
+    group: str,
+    version: str,
+    kind: str,
+    load: Load[T],
+    plural: str,
+    *short: str,
+    namespaced: bool = True,
+    **more: Any,
 ) -> Resource[T]:
     return _built_in(
-        f"{group}.volcano.sh", version, kind, type_, plural, *short, namespaced=namespaced, custom=True, **more
+        f"{group}.volcano.sh", version, kind, load, plural, *short, namespaced=namespaced, custom=True, **more
     )
 
 
@@ -59,7 +109,7 @@ _ALL: Final = ("all",)
 # core/v1
 PODS: Final = _core(
     "Pod",
-    core.Pod,
+    lambda: core.Pod,
     "pods",
     "po",
     categories=_ALL,
@@ -73,72 +123,102 @@ PODS: Final = _core(
     ),
 )
 NODES: Final = _core(
-    "Node", core.Node, "nodes", "no", namespaced=False, subresources=(STATUS, Subresource(name="proxy", verbs=("get",)))
+    "Node",
+    lambda: core.Node,
+    "nodes",
+    "no",
+    namespaced=False,
+    subresources=(STATUS, Subresource(name="proxy", verbs=("get",))),
 )
 NAMESPACES: Final = _core(
     "Namespace",
-    core.Namespace,
+    lambda: core.Namespace,
     "namespaces",
     "ns",
     namespaced=False,
     verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
     subresources=(STATUS, Subresource(name="finalize", verbs=("update",))),
 )
-EVENTS: Final = _core("Event", core.Event, "events", "ev")
-SERVICES: Final = _core("Service", core.Service, "services", "svc", categories=_ALL, subresources=(STATUS,))
-CONFIGMAPS: Final = _core("ConfigMap", core.ConfigMap, "configmaps", "cm")
-SECRETS: Final = _core("Secret", core.Secret, "secrets")
+EVENTS: Final = _core("Event", lambda: core.Event, "events", "ev")
+SERVICES: Final = _core("Service", lambda: core.Service, "services", "svc", categories=_ALL, subresources=(STATUS,))
+CONFIGMAPS: Final = _core("ConfigMap", lambda: core.ConfigMap, "configmaps", "cm")
+SECRETS: Final = _core("Secret", lambda: core.Secret, "secrets")
 SERVICE_ACCOUNTS: Final = _core(
     "ServiceAccount",
-    core.ServiceAccount,
+    lambda: core.ServiceAccount,
     "serviceaccounts",
     "sa",
     subresources=(_post("token", "TokenRequest", "authentication.k8s.io", "v1"),),
 )
 PERSISTENT_VOLUME_CLAIMS: Final = _core(
-    "PersistentVolumeClaim", core.PersistentVolumeClaim, "persistentvolumeclaims", "pvc", subresources=(STATUS,)
+    "PersistentVolumeClaim", lambda: core.PersistentVolumeClaim, "persistentvolumeclaims", "pvc", subresources=(STATUS,)
 )
 PERSISTENT_VOLUMES: Final = _core(
     "PersistentVolume",
-    core.PersistentVolume,
+    lambda: core.PersistentVolume,
     "persistentvolumes",
     "pv",
     namespaced=False,
     subresources=(STATUS,),
 )
-RESOURCE_QUOTAS: Final = _core("ResourceQuota", core.ResourceQuota, "resourcequotas", "quota", subresources=(STATUS,))
-LIMIT_RANGES: Final = _core("LimitRange", core.LimitRange, "limitranges", "limits")
-ENDPOINTS: Final[Resource[JsonObject]] = _core("Endpoints", dict, "endpoints", "ep")
-POD_TEMPLATES: Final[Resource[JsonObject]] = _core("PodTemplate", dict, "podtemplates")
+RESOURCE_QUOTAS: Final = _core(
+    "ResourceQuota", lambda: core.ResourceQuota, "resourcequotas", "quota", subresources=(STATUS,)
+)
+LIMIT_RANGES: Final = _core("LimitRange", lambda: core.LimitRange, "limitranges", "limits")
+ENDPOINTS: Final[Resource[JsonObject]] = _core("Endpoints", DOCUMENTS, "endpoints", "ep")
+POD_TEMPLATES: Final[Resource[JsonObject]] = _core("PodTemplate", DOCUMENTS, "podtemplates")
 REPLICATION_CONTROLLERS: Final = _core(
     "ReplicationController",
-    core.ReplicationController,
+    lambda: core.ReplicationController,
     "replicationcontrollers",
     "rc",
     categories=_ALL,
     subresources=(STATUS, SCALE),
 )
-BINDINGS: Final = _core("Binding", core.Binding, "bindings", verbs=CREATE_ONLY)
+BINDINGS: Final = _core("Binding", lambda: core.Binding, "bindings", verbs=CREATE_ONLY)
 
 # apps/v1 and batch/v1
 REPLICA_SETS: Final = _built_in(
-    "apps", "v1", "ReplicaSet", core.ReplicaSet, "replicasets", "rs", categories=_ALL, subresources=(STATUS, SCALE)
+    "apps",
+    "v1",
+    "ReplicaSet",
+    lambda: core.ReplicaSet,
+    "replicasets",
+    "rs",
+    categories=_ALL,
+    subresources=(STATUS, SCALE),
 )
 DEPLOYMENTS: Final = _built_in(
-    "apps", "v1", "Deployment", core.Deployment, "deployments", "deploy", categories=_ALL, subresources=(STATUS, SCALE)
+    "apps",
+    "v1",
+    "Deployment",
+    lambda: core.Deployment,
+    "deployments",
+    "deploy",
+    categories=_ALL,
+    subresources=(STATUS, SCALE),
 )
 STATEFUL_SETS: Final = _built_in(
-    "apps", "v1", "StatefulSet", core.StatefulSet, "statefulsets", "sts", categories=_ALL, subresources=(STATUS, SCALE)
+    "apps",
+    "v1",
+    "StatefulSet",
+    lambda: core.StatefulSet,
+    "statefulsets",
+    "sts",
+    categories=_ALL,
+    subresources=(STATUS, SCALE),
 )
 DAEMON_SETS: Final = _built_in(
-    "apps", "v1", "DaemonSet", core.DaemonSet, "daemonsets", "ds", categories=_ALL, subresources=(STATUS,)
+    "apps", "v1", "DaemonSet", lambda: core.DaemonSet, "daemonsets", "ds", categories=_ALL, subresources=(STATUS,)
 )
 CONTROLLER_REVISIONS: Final[Resource[JsonObject]] = _built_in(
-    "apps", "v1", "ControllerRevision", dict, "controllerrevisions"
+    "apps", "v1", "ControllerRevision", DOCUMENTS, "controllerrevisions"
 )
-BATCH_JOBS: Final = _built_in("batch", "v1", "Job", core.BatchJob, "jobs", categories=_ALL, subresources=(STATUS,))
+BATCH_JOBS: Final = _built_in(
+    "batch", "v1", "Job", lambda: core.BatchJob, "jobs", categories=_ALL, subresources=(STATUS,)
+)
 BATCH_CRON_JOBS: Final[Resource[JsonObject]] = _built_in(
-    "batch", "v1", "CronJob", dict, "cronjobs", "cj", categories=_ALL, subresources=(STATUS,)
+    "batch", "v1", "CronJob", DOCUMENTS, "cronjobs", "cj", categories=_ALL, subresources=(STATUS,)
 )
 
 # Policy, scheduling, coordination, storage, discovery, networking
@@ -146,79 +226,83 @@ POD_DISRUPTION_BUDGETS: Final = _built_in(
     "policy",
     "v1",
     "PodDisruptionBudget",
-    core.PodDisruptionBudget,
+    lambda: core.PodDisruptionBudget,
     "poddisruptionbudgets",
     "pdb",
     subresources=(STATUS,),
 )
 PRIORITY_CLASSES: Final = _built_in(
-    "scheduling.k8s.io", "v1", "PriorityClass", core.PriorityClass, "priorityclasses", "pc", namespaced=False
+    "scheduling.k8s.io", "v1", "PriorityClass", lambda: core.PriorityClass, "priorityclasses", "pc", namespaced=False
 )
-LEASES: Final = _built_in("coordination.k8s.io", "v1", "Lease", core.Lease, "leases")
+LEASES: Final = _built_in("coordination.k8s.io", "v1", "Lease", lambda: core.Lease, "leases")
 STORAGE_CLASSES: Final = _built_in(
-    "storage.k8s.io", "v1", "StorageClass", core.StorageClass, "storageclasses", "sc", namespaced=False
+    "storage.k8s.io", "v1", "StorageClass", lambda: core.StorageClass, "storageclasses", "sc", namespaced=False
 )
-CSI_NODES: Final = _built_in("storage.k8s.io", "v1", "CSINode", core.CsiNode, "csinodes", namespaced=False)
-CSI_DRIVERS: Final = _built_in("storage.k8s.io", "v1", "CSIDriver", core.CsiDriver, "csidrivers", namespaced=False)
+CSI_NODES: Final = _built_in("storage.k8s.io", "v1", "CSINode", lambda: core.CsiNode, "csinodes", namespaced=False)
+CSI_DRIVERS: Final = _built_in(
+    "storage.k8s.io", "v1", "CSIDriver", lambda: core.CsiDriver, "csidrivers", namespaced=False
+)
 CSI_STORAGE_CAPACITIES: Final = _built_in(
-    "storage.k8s.io", "v1", "CSIStorageCapacity", core.CsiStorageCapacity, "csistoragecapacities"
+    "storage.k8s.io", "v1", "CSIStorageCapacity", lambda: core.CsiStorageCapacity, "csistoragecapacities"
 )
 VOLUME_ATTACHMENTS: Final = _built_in(
     "storage.k8s.io",
     "v1",
     "VolumeAttachment",
-    core.VolumeAttachment,
+    lambda: core.VolumeAttachment,
     "volumeattachments",
     namespaced=False,
     subresources=(STATUS,),
 )
 ENDPOINT_SLICES: Final[Resource[JsonObject]] = _built_in(
-    "discovery.k8s.io", "v1", "EndpointSlice", dict, "endpointslices"
+    "discovery.k8s.io", "v1", "EndpointSlice", DOCUMENTS, "endpointslices"
 )
 NETWORK_POLICIES: Final = _built_in(
-    "networking.k8s.io", "v1", "NetworkPolicy", core.NetworkPolicy, "networkpolicies", "netpol"
+    "networking.k8s.io", "v1", "NetworkPolicy", lambda: core.NetworkPolicy, "networkpolicies", "netpol"
 )
 INGRESSES: Final[Resource[JsonObject]] = _built_in(
-    "networking.k8s.io", "v1", "Ingress", dict, "ingresses", "ing", subresources=(STATUS,)
+    "networking.k8s.io", "v1", "Ingress", DOCUMENTS, "ingresses", "ing", subresources=(STATUS,)
 )
 INGRESS_CLASSES: Final[Resource[JsonObject]] = _built_in(
-    "networking.k8s.io", "v1", "IngressClass", dict, "ingressclasses", namespaced=False
+    "networking.k8s.io", "v1", "IngressClass", DOCUMENTS, "ingressclasses", namespaced=False
 )
-EVENTS_V1: Final[Resource[JsonObject]] = _built_in("events.k8s.io", "v1", "Event", dict, "events", "ev")
+EVENTS_V1: Final[Resource[JsonObject]] = _built_in("events.k8s.io", "v1", "Event", DOCUMENTS, "events", "ev")
 HORIZONTAL_POD_AUTOSCALERS: Final[Resource[JsonObject]] = _built_in(
     "autoscaling",
     "v2",
     "HorizontalPodAutoscaler",
-    dict,
+    DOCUMENTS,
     "horizontalpodautoscalers",
     "hpa",
     categories=_ALL,
     subresources=(STATUS,),
 )
 RESOURCE_CLAIMS: Final = _built_in(
-    "resource.k8s.io", "v1", "ResourceClaim", core.ResourceClaim, "resourceclaims", subresources=(STATUS,)
+    "resource.k8s.io", "v1", "ResourceClaim", lambda: core.ResourceClaim, "resourceclaims", subresources=(STATUS,)
 )
 RESOURCE_CLAIM_TEMPLATES: Final[Resource[JsonObject]] = _built_in(
-    "resource.k8s.io", "v1", "ResourceClaimTemplate", dict, "resourceclaimtemplates"
+    "resource.k8s.io", "v1", "ResourceClaimTemplate", DOCUMENTS, "resourceclaimtemplates"
 )
 RESOURCE_SLICES: Final = _built_in(
-    "resource.k8s.io", "v1", "ResourceSlice", core.ResourceSlice, "resourceslices", namespaced=False
+    "resource.k8s.io", "v1", "ResourceSlice", lambda: core.ResourceSlice, "resourceslices", namespaced=False
 )
 DEVICE_CLASSES: Final = _built_in(
-    "resource.k8s.io", "v1", "DeviceClass", core.DeviceClass, "deviceclasses", namespaced=False
+    "resource.k8s.io", "v1", "DeviceClass", lambda: core.DeviceClass, "deviceclasses", namespaced=False
 )
 
 # Access, admission, extension
-ROLES: Final = _built_in("rbac.authorization.k8s.io", "v1", "Role", core.Role, "roles")
-ROLE_BINDINGS: Final = _built_in("rbac.authorization.k8s.io", "v1", "RoleBinding", core.RoleBinding, "rolebindings")
+ROLES: Final = _built_in("rbac.authorization.k8s.io", "v1", "Role", lambda: core.Role, "roles")
+ROLE_BINDINGS: Final = _built_in(
+    "rbac.authorization.k8s.io", "v1", "RoleBinding", lambda: core.RoleBinding, "rolebindings"
+)
 CLUSTER_ROLES: Final = _built_in(
-    "rbac.authorization.k8s.io", "v1", "ClusterRole", core.ClusterRole, "clusterroles", namespaced=False
+    "rbac.authorization.k8s.io", "v1", "ClusterRole", lambda: core.ClusterRole, "clusterroles", namespaced=False
 )
 CLUSTER_ROLE_BINDINGS: Final = _built_in(
     "rbac.authorization.k8s.io",
     "v1",
     "ClusterRoleBinding",
-    core.ClusterRoleBinding,
+    lambda: core.ClusterRoleBinding,
     "clusterrolebindings",
     namespaced=False,
 )
@@ -226,7 +310,7 @@ MUTATING_WEBHOOKS: Final = _built_in(
     "admissionregistration.k8s.io",
     "v1",
     "MutatingWebhookConfiguration",
-    admission.MutatingWebhookConfiguration,
+    lambda: admission.MutatingWebhookConfiguration,
     "mutatingwebhookconfigurations",
     namespaced=False,
 )
@@ -234,7 +318,7 @@ VALIDATING_WEBHOOKS: Final = _built_in(
     "admissionregistration.k8s.io",
     "v1",
     "ValidatingWebhookConfiguration",
-    admission.ValidatingWebhookConfiguration,
+    lambda: admission.ValidatingWebhookConfiguration,
     "validatingwebhookconfigurations",
     namespaced=False,
 )
@@ -242,7 +326,7 @@ CUSTOM_RESOURCE_DEFINITIONS: Final[Resource[JsonObject]] = _built_in(
     "apiextensions.k8s.io",
     "v1",
     "CustomResourceDefinition",
-    dict,
+    DOCUMENTS,
     "customresourcedefinitions",
     "crd",
     "crds",
@@ -255,7 +339,7 @@ SELF_SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _built_in(
     "authorization.k8s.io",
     "v1",
     "SelfSubjectAccessReview",
-    dict,
+    DOCUMENTS,
     "selfsubjectaccessreviews",
     namespaced=False,
     verbs=CREATE_ONLY,
@@ -264,7 +348,7 @@ SELF_SUBJECT_RULES_REVIEWS: Final[Resource[JsonObject]] = _built_in(
     "authorization.k8s.io",
     "v1",
     "SelfSubjectRulesReview",
-    dict,
+    DOCUMENTS,
     "selfsubjectrulesreviews",
     namespaced=False,
     verbs=CREATE_ONLY,
@@ -273,27 +357,33 @@ SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _built_in(
     "authorization.k8s.io",
     "v1",
     "SubjectAccessReview",
-    dict,
+    DOCUMENTS,
     "subjectaccessreviews",
     namespaced=False,
     verbs=CREATE_ONLY,
 )
 LOCAL_SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _built_in(
-    "authorization.k8s.io", "v1", "LocalSubjectAccessReview", dict, "localsubjectaccessreviews", verbs=CREATE_ONLY
+    "authorization.k8s.io", "v1", "LocalSubjectAccessReview", DOCUMENTS, "localsubjectaccessreviews", verbs=CREATE_ONLY
 )
 TOKEN_REVIEWS: Final[Resource[JsonObject]] = _built_in(
-    "authentication.k8s.io", "v1", "TokenReview", dict, "tokenreviews", namespaced=False, verbs=CREATE_ONLY
+    "authentication.k8s.io", "v1", "TokenReview", DOCUMENTS, "tokenreviews", namespaced=False, verbs=CREATE_ONLY
 )
 SELF_SUBJECT_REVIEWS: Final[Resource[JsonObject]] = _built_in(
-    "authentication.k8s.io", "v1", "SelfSubjectReview", dict, "selfsubjectreviews", namespaced=False, verbs=CREATE_ONLY
+    "authentication.k8s.io",
+    "v1",
+    "SelfSubjectReview",
+    DOCUMENTS,
+    "selfsubjectreviews",
+    namespaced=False,
+    verbs=CREATE_ONLY,
 )
 
 # What the API server asks the nodes about: read only, never stored
 NODE_METRICS: Final[Resource[JsonObject]] = _built_in(
-    "metrics.k8s.io", "v1beta1", "NodeMetrics", dict, "nodes", namespaced=False, verbs=("get", "list")
+    "metrics.k8s.io", "v1beta1", "NodeMetrics", DOCUMENTS, "nodes", namespaced=False, verbs=("get", "list")
 )
 POD_METRICS: Final[Resource[JsonObject]] = _built_in(
-    "metrics.k8s.io", "v1beta1", "PodMetrics", dict, "pods", verbs=("get", "list")
+    "metrics.k8s.io", "v1beta1", "PodMetrics", DOCUMENTS, "pods", verbs=("get", "list")
 )
 
 # Volcano
@@ -301,7 +391,7 @@ JOBS: Final = _volcano(
     "batch",
     "v1alpha1",
     "Job",
-    batch.Job,
+    lambda: batch.Job,
     "jobs",
     "vcjob",
     "vj",
@@ -315,14 +405,14 @@ JOBS: Final = _volcano(
     ),
 )
 CRON_JOBS: Final = _volcano(
-    "batch", "v1alpha1", "CronJob", batch.CronJob, "cronjobs", "cronvcjob", "cronvj", subresources=(STATUS,)
+    "batch", "v1alpha1", "CronJob", lambda: batch.CronJob, "cronjobs", "cronvcjob", "cronvj", subresources=(STATUS,)
 )
-COMMANDS: Final = _volcano("bus", "v1alpha1", "Command", bus.Command, "commands")
+COMMANDS: Final = _volcano("bus", "v1alpha1", "Command", lambda: bus.Command, "commands")
 PODGROUPS: Final = _volcano(
     "scheduling",
     "v1beta1",
     "PodGroup",
-    scheduling.PodGroup,
+    lambda: scheduling.PodGroup,
     "podgroups",
     "pg",
     "podgroup-v1beta1",
@@ -338,7 +428,7 @@ QUEUES: Final = _volcano(
     "scheduling",
     "v1beta1",
     "Queue",
-    scheduling.Queue,
+    lambda: scheduling.Queue,
     "queues",
     "q",
     "queue-v1beta1",
@@ -350,20 +440,20 @@ JOB_FLOWS: Final = _volcano(
     "flow",
     "v1alpha1",
     "JobFlow",
-    flow.JobFlow,
+    lambda: flow.JobFlow,
     "jobflows",
     "jf",
     subresources=(STATUS,),
     columns=(Column(name="Status", type="string", json_path=".status.state.phase"), _AGE_CAPITALIZED),
 )
 JOB_TEMPLATES: Final = _volcano(
-    "flow", "v1alpha1", "JobTemplate", flow.JobTemplate, "jobtemplates", "jt", subresources=(STATUS,)
+    "flow", "v1alpha1", "JobTemplate", lambda: flow.JobTemplate, "jobtemplates", "jt", subresources=(STATUS,)
 )
 HYPERNODES: Final = _volcano(
     "topology",
     "v1alpha1",
     "HyperNode",
-    topology.HyperNode,
+    lambda: topology.HyperNode,
     "hypernodes",
     "hn",
     namespaced=False,
@@ -379,7 +469,7 @@ NUMATOPOLOGIES: Final = _volcano(
     "nodeinfo",
     "v1alpha1",
     "Numatopology",
-    nodeinfo.Numatopology,
+    lambda: nodeinfo.Numatopology,
     "numatopologies",
     "numatopo",
     namespaced=False,
@@ -388,7 +478,7 @@ NODE_SHARDS: Final = _volcano(
     "shard",
     "v1alpha1",
     "NodeShard",
-    shard.NodeShard,
+    lambda: shard.NodeShard,
     "nodeshards",
     "nsh",
     namespaced=False,
@@ -399,7 +489,7 @@ COLOCATION_CONFIGURATIONS: Final = _volcano(
     "config",
     "v1alpha1",
     "ColocationConfiguration",
-    config.ColocationConfiguration,
+    lambda: config.ColocationConfiguration,
     "colocationconfigurations",
     subresources=(STATUS,),
 )

@@ -5,14 +5,12 @@ Resources such as `POD_VIEWS` decode into these; everything else on the wire is 
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, Final, cast
+from typing import Final
 
 from msgspec import field
 
 from volcano.api import resources
 from volcano.api.meta import Model, ObjectMeta
-from volcano.api.resources import Resource
 
 
 class Terminated(Model, kw_only=True):
@@ -53,7 +51,5 @@ class NodeView(Model, kw_only=True):
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
 
 
-NODE_VIEWS: Final = cast(
-    "Resource[NodeView]", dataclasses.replace(cast("Resource[Any]", resources.NODES), type=NodeView)
-)
-POD_VIEWS: Final = cast("Resource[PodView]", dataclasses.replace(cast("Resource[Any]", resources.PODS), type=PodView))
+NODE_VIEWS: Final = resources.NODES.as_type(NodeView)
+POD_VIEWS: Final = resources.PODS.as_type(PodView)

@@ -6,16 +6,14 @@ Called by controller.py with the questions of probes.py.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from msgspec import field
 
 from volcano.api import keys, resources
 from volcano.api.meta import Model, ObjectMeta
-from volcano.api.resources import Resource
 from volcano.http.client import Endpoint, HttpClient, HttpError
 
 if TYPE_CHECKING:
@@ -39,9 +37,7 @@ class AddressedPod(Model, kw_only=True):
     status: PodStatusView = field(default_factory=PodStatusView)
 
 
-ADDRESSED_PODS: Final = cast(
-    "Resource[AddressedPod]", dataclasses.replace(cast("Resource[Any]", resources.PODS), type=AddressedPod)
-)
+ADDRESSED_PODS: Final = resources.PODS.as_type(AddressedPod)
 
 
 class Prober:

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import field
 
@@ -42,7 +41,7 @@ class WorkloadView(Model, kw_only=True):
 
 
 def _as_workload(resource: Resource[Any]) -> Resource[WorkloadView]:
-    return cast("Resource[WorkloadView]", dataclasses.replace(resource, type=WorkloadView))
+    return resource.as_type(WorkloadView)
 
 
 WATCHED: Final = {

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from volcano.api import resources
 from volcano.api.meta import JsonObject
-from volcano.api.resources import Resource
 from volcano.api.shard import NodeShard
 from volcano.controllers.notes import WARNING
 from volcano.controllers.runtime import Context
@@ -25,12 +23,8 @@ from volcano.kube.informer import Callbacks
 from volcano.kube.workqueue import WorkQueue
 
 CONFIGMAPS: Final = resources.CONFIGMAPS.untyped
-PLACED_PODS: Final = cast(
-    "Resource[PlacedPod]", dataclasses.replace(cast("Resource[Any]", resources.PODS), type=PlacedPod)
-)
-SIZED_NODES: Final = cast(
-    "Resource[SizedNode]", dataclasses.replace(cast("Resource[Any]", resources.NODES), type=SizedNode)
-)
+PLACED_PODS: Final = resources.PODS.as_type(PlacedPod)
+SIZED_NODES: Final = resources.NODES.as_type(SizedNode)
 ALL: Final = "shards"
 CONFIG: Final = "config"
 SETTLE_SECONDS: Final = 0.2

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from volcano.api.meta import JsonObject
-from volcano.api.resource import Resource
+from volcano.api.resource import DOCUMENTS, Resource
 from volcano.api.resources import (
     ALL_KUBERNETES,
     ALL_VOLCANO,
@@ -70,7 +70,7 @@ class Kinds:
             plural=spec["names"]["plural"],
             kind=spec["names"]["kind"],
             namespaced=spec.get("scope") == "Namespaced",
-            type=dict,
+            load=DOCUMENTS,
             singular=spec["names"].get("singular") or spec["names"]["kind"].lower(),
         )
         for listener in self._listeners:

@@ -17,7 +17,7 @@ from volcano.kube.errors import MethodNotAllowed, NotFound
 from volcano.kube.informer import Callbacks, Informer
 from volcano.local.builtin.controller import Controller
 from volcano.local.builtin.kinds import Kinds
-from volcano.local.builtin.views import Head, viewed_as
+from volcano.local.builtin.views import Head
 from volcano.local.builtin.world import World
 
 _HEADS_LIMIT = 1
@@ -51,7 +51,7 @@ class NamespaceController(Controller):
 
     async def _empty(self, resource: Resource[Any], namespace: str) -> bool:
         """Delete what is in one collection; whether something was there."""
-        heads = viewed_as(resource, Head)
+        heads = resource.as_type(Head)
         try:
             path, query = resource.path(namespace), [("limit", str(_HEADS_LIMIT))]
             listing = json.loads((await self.client.raw("GET", path, query)).content)

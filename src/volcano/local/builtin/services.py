@@ -15,7 +15,6 @@ from volcano.kube.informer import Callbacks, Informer
 from volcano.local.builtin import endpoints
 from volcano.local.builtin.controller import Controller
 from volcano.local.builtin.endpoints import Backend
-from volcano.local.builtin.views import viewed_as
 from volcano.local.builtin.world import BY_NAMESPACE, World
 
 BATCH_SECONDS = 0.1
@@ -28,7 +27,7 @@ class ServiceController(Controller):
     def __init__(self, client: Client, world: World) -> None:
         super().__init__(client, world)
         self._pods: Informer[Backend] = Informer(
-            client, viewed_as(PODS, Backend), indexers={BY_NAMESPACE: lambda pod: [pod.metadata.namespace]}
+            client, PODS.as_type(Backend), indexers={BY_NAMESPACE: lambda pod: [pod.metadata.namespace]}
         )
         self._wanted = asyncio.Event()
 

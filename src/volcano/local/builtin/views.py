@@ -6,7 +6,6 @@ Neighbours: `world` makes informers of these types; everything else here reads t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -14,7 +13,6 @@ from msgspec import field
 
 from volcano.api import keys
 from volcano.api.meta import JsonObject, Model, OwnerReference
-from volcano.api.resource import Resource
 from volcano.api.resources import PODS
 
 T = TypeVar("T")
@@ -89,12 +87,7 @@ class PodView(Model, kw_only=True):
         return None
 
 
-def viewed_as(resource: Resource[Any], type_: type[T]) -> Resource[T]:
-    """The same collection, decoded into another type."""
-    return cast("Resource[T]", replace(resource.untyped, type=cast("Any", type_)))
-
-
-POD_VIEWS = viewed_as(PODS, PodView)
+POD_VIEWS = PODS.as_type(PodView)
 
 
 def meta_of(obj: Any) -> Meta:

@@ -13,7 +13,7 @@ from volcano.api.resource import Resource
 from volcano.api.resources import BATCH_JOBS, DAEMON_SETS, DEPLOYMENTS, NODES, REPLICA_SETS, SERVICES, STATEFUL_SETS
 from volcano.kube.client import Client
 from volcano.kube.informer import Informer
-from volcano.local.builtin.views import POD_VIEWS, Head, PodView, controller_of, document_controller_uid, viewed_as
+from volcano.local.builtin.views import POD_VIEWS, Head, PodView, controller_of, document_controller_uid
 
 BY_CONTROLLER = "controller"
 BY_NODE = "node"
@@ -53,7 +53,7 @@ class World:
                 return informer
         name = f"{resource.plural}.{resource.group}"
         if name not in self._heads:
-            informer = self._heads[name] = Informer(self._client, viewed_as(resource, Head))
+            informer = self._heads[name] = Informer(self._client, resource.as_type(Head))
             if self._tasks is not None:
                 self._tasks.create_task(informer.run())
         return self._heads[name]

@@ -11,14 +11,11 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, cast
 
 import msgspec
 
 from volcano.api import keys
 from volcano.api.meta import JsonObject, Model
-from volcano.api.resource import Resource
 from volcano.api.resources import PODS
 from volcano.kube.client import Client
 from volcano.kube.errors import ApiError, Conflict, NotFound
@@ -87,7 +84,7 @@ class PodView(Model, kw_only=True):
     status: StatusView = msgspec.field(default_factory=StatusView)
 
 
-POD_VIEWS = cast("Resource[PodView]", replace(PODS.untyped, type=cast("Any", PodView)))
+POD_VIEWS = PODS.as_type(PodView)
 
 
 class SimulatedNodes:

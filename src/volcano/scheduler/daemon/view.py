@@ -5,7 +5,6 @@ Environment, mounts, probes and commands of containers are most of a pod; they s
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from volcano.api.core import Pod
@@ -83,7 +82,6 @@ _STATUS: Final[Wanted] = {
     "init_container_statuses": _CONTAINER_STATUS,
 }
 
-PODS_IN_VIEW: Final[Resource[Pod]] = replace(
-    PODS,
-    type=narrowed(Pod, {"api_version": None, "kind": None, "metadata": _METADATA, "spec": _SPEC, "status": _STATUS}),
+PODS_IN_VIEW: Final[Resource[Pod]] = PODS.as_type(
+    narrowed(Pod, {"api_version": None, "kind": None, "metadata": _METADATA, "spec": _SPEC, "status": _STATUS})
 )

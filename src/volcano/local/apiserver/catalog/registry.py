@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from volcano.api.resource import SCALE, STATUS, Column, Resource
+from volcano.api.resource import DOCUMENTS, SCALE, STATUS, Column, Resource
 from volcano.api.resources import ALL_KUBERNETES, ALL_VOLCANO, NODE_METRICS, POD_METRICS
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def custom_resources(definition: JsonObject) -> list[ResourceInfo]:
                 plural=names["plural"],
                 kind=names["kind"],
                 namespaced=spec["scope"] == "Namespaced",
-                type=dict,
+                load=DOCUMENTS,
                 singular=names.get("singular") or names["kind"].lower(),
                 short_names=tuple(names.get("shortNames") or ()),
                 categories=tuple(names.get("categories") or ()),
