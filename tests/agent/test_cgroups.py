@@ -107,7 +107,7 @@ def test_what_a_pod_that_ended_had_is_forgotten(tmp_path: Path) -> None:
     assert hierarchy.read("kubepods/b", "cpu.max") == "max 100000"
 
 
-@pytest.mark.parametrize(("version", "memory"), [("v1", 300), ("v2", 380)])
+@pytest.mark.parametrize(("version", "memory"), [("v1", 260), ("v2", 380)])
 def test_usage(tmp_path: Path, version: Version, memory: int) -> None:
     hierarchy = Hierarchy(tmp_path, version, "cgroupfs")
     trees.make(tmp_path, hierarchy, "kubepods")

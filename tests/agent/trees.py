@@ -14,7 +14,7 @@ V1 = {
     "cpuacct": {"cpuacct.usage": "0"},
     "memory": {
         "memory.limit_in_bytes": "9223372036854771712",
-        "memory.stat": "cache 1\nrss 2\ntotal_cache 100\ntotal_rss 200\ntotal_swap 0",
+        "memory.stat": "cache 1\nrss 2\ntotal_cache 100\ntotal_rss 200\ntotal_swap 0\ntotal_inactive_file 40",
         "memory.qos_level": "0",
     },
 }

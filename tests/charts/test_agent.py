@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.agent.world import BATCH_CPU, NODE, World, beside
 from tests.controllers.bench import eventually
+from tests.docs.blocks import ROOT, blocks
 from tests.kube_cluster import chart, control_plane
 from volcano.api import keys, resources
 from volcano.kube import config
@@ -41,6 +43,15 @@ def install(address: Address) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
     chart.apply(address.kubeconfig, [account, *documents])
     chart.write_kubeconfig(address, ACCOUNT, chart.token(address, ACCOUNT, "default"))
+
+
+def test_the_command_of_the_page_installs_it() -> None:
+    [block] = [block for block in blocks(ROOT / "docs" / "agent.md") if block.language == "sh"]
+    command = shlex.split(block.text.splitlines()[0].rstrip("\\") + block.text.splitlines()[1])
+    settings = command[command.index("--set") :]
+    [agent] = [document for document in chart.parts(*settings) if document["kind"] == "DaemonSet"]
+    [container] = agent["spec"]["template"]["spec"]["containers"]
+    assert "--supported-features=*" in container["args"]
 
 
 def test_the_account_suffices_and_kubernetes_takes_what_the_agent_writes(address: Address, tmp_path: Path) -> None:

@@ -180,7 +180,8 @@ class Hierarchy:
         if self.version == "v1":
             if not statistics:
                 return None
-            return sum(statistics.get(f"total_{kind}", 0) for kind in ("cache", "rss", "swap"))
+            used = sum(statistics.get(f"total_{kind}", 0) for kind in ("cache", "rss", "swap"))
+            return max(0, used - statistics.get("total_inactive_file", 0))
         current = self.read(cgroup, "memory.current")
         return None if current is None else max(0, int(current) - statistics.get("inactive_file", 0))
 
