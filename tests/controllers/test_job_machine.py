@@ -274,3 +274,11 @@ def test_partitions_restart_on_their_own() -> None:
 
     assert {member.name for member in plan.evict} == {"j-w-2", "j-w-3"}
     assert machine.step(job(replicas=4, policies=rules), Members(), group(), event, NOW).is_empty
+
+
+def test_a_policy_for_any_event_does_not_answer_the_admission_of_the_group() -> None:
+    event = podgroup_changed("Pending", "Inqueue")
+    assert event is not None
+    current = job("Pending", policies=[LifecyclePolicy(event="*", action="TerminateJob")])
+    assert policies.resolve(current, event) == policies.JUST_SYNC
+    assert policies.resolve(current, failed()).action == Action.TERMINATE_JOB

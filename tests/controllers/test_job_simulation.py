@@ -28,5 +28,7 @@ def test_whatever_happens_jobs_stay_true_and_come_to_an_end(block: int) -> None:
 def test_a_million_random_steps() -> None:
     first = int(os.environ.get("VOLCANO_SEED", time.time_ns() % 1_000_000_000))
     print(f"VOLCANO_SEED={first} VOLCANO_SOAK_STEPS={SOAK_STEPS}")
-    for seed in range(first, first + SOAK_STEPS // STEPS):
-        lived(Jobs, seed, STEPS)
+    for number in range(SOAK_STEPS // STEPS):
+        lived(Jobs, first + number, STEPS)
+        if number % 1000 == 999:
+            print(f"{(number + 1) * STEPS} steps", flush=True)

@@ -81,7 +81,7 @@ def _policies(job: Job, task_name: str) -> Iterator[LifecyclePolicy]:
 
 
 def _answers(policy: LifecyclePolicy, event: Event) -> bool:
-    named = {policy.event, *policy.events} & {event.kind, EventKind.ANY} - {""}
-    if named and (event.kind != EventKind.POD_PENDING or policy.timeout is not None):
+    named = {policy.event, *policy.events} & {event.kind, EventKind.ANY}
+    if event.kind and named and (event.kind != EventKind.POD_PENDING or policy.timeout is not None):
         return True  # every pod is pending for a while: only a timeout makes that a reason to act
     return policy.exit_code is not None and policy.exit_code == event.exit_code
