@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
+import pytest
+
 from tests.controllers.bench import NAMESPACE, Bench, bench, eventually
 from volcano.api import resources
 from volcano.controllers import manager
@@ -112,8 +115,33 @@ def test_a_listed_controller_runs_alone() -> None:
     asyncio.run(main())
 
 
-def test_a_missing_kind_stops_only_who_needs_it() -> None:
-    """A server without the kinds of jobflows: jobs run, the daemon says what is missing, and goes on trying."""
+FORBIDDEN = {
+    "kind": "Status",
+    "status": "Failure",
+    "reason": "Forbidden",
+    "code": 403,
+    "message": 'jobflows.flow.volcano.sh is forbidden: User "vc" cannot list resource "jobflows"',
+}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (
+            Response(404, {"content-type": "text/plain"}, b"404 page not found"),
+            "jobflows.flow.volcano.sh (not served as flow.volcano.sh/v1alpha1: install the CustomResourceDefinition",
+        ),
+        (
+            Response(403, {"content-type": "application/json"}, msgspec.json.encode(FORBIDDEN)),
+            'jobflows.flow.volcano.sh (jobflows.flow.volcano.sh is forbidden: User "vc" cannot list resource',
+        ),
+    ],
+    ids=["missing, or of another version", "forbidden"],
+)
+def test_a_kind_that_cannot_be_read_stops_only_who_needs_it(
+    refusal: Response, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Jobs run without jobflows; the daemon says what it waits for (log, readiness, event), and goes on trying."""
 
     async def main() -> None:
         async with bench(running=False) as world:
@@ -121,7 +149,7 @@ def test_a_missing_kind_stops_only_who_needs_it() -> None:
 
             async def without_flows(request: Request) -> Response:
                 if "/flow.volcano.sh/" in request.path and not installed:
-                    return Response(404, {"content-type": "text/plain"}, b"404 page not found")
+                    return refusal
                 return await world.wire.handle(request)
 
             client = Client(InProcessTransport(without_flows), user_agent=manager.PROGRAM)
@@ -131,14 +159,15 @@ def test_a_missing_kind_stops_only_who_needs_it() -> None:
                 job = await world.submit("one")
                 await eventually(lambda: world.exists(resources.PODGROUPS, f"one-{job.metadata.uid}"))
                 problem = runtime.problem() or ""
-                assert "jobflow-controller waits for jobflows.flow.volcano.sh (" in problem
+                assert f"jobflow-controller waits for {words}" in problem
                 assert not any(name in problem for name in ("job-controller", "queue-controller", "pg-controller"))
 
                 async def told() -> bool:
                     events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
-                    return any(e.reason == "Waits" and "jobflows.flow.volcano.sh" in e.message for e in events)
+                    return any(e.reason == "Waits" and words in e.message for e in events)
 
                 await eventually(told)
+                assert words in caplog.text
                 installed = True
 
                 async def ready() -> bool:

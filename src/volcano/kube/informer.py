@@ -18,7 +18,7 @@ import msgspec
 from volcano.api.resources import Resource
 from volcano.kube.client import Client
 from volcano.kube.codec import WatchEvent, head_of
-from volcano.kube.errors import ApiError, BadRequest, Gone, Invalid
+from volcano.kube.errors import ApiError, BadRequest, Gone, Invalid, NotFound
 
 log = logging.getLogger(__name__)
 
@@ -128,6 +128,11 @@ class Informer(Generic[T]):
         if self.has_synced and not lasting:
             return None
         kind = f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
+        if isinstance(self.trouble, NotFound):
+            version = self.resource.api_version
+            return (
+                f"{kind} (the server does not serve it as {version}: install this version's CustomResourceDefinition)"
+            )
         return f"{kind} ({self.trouble or 'not yet listed'})"
 
     def get(self, name: str, namespace: str | None = None) -> T | None:

@@ -57,7 +57,7 @@ async def troubled(answers: dict[str, Response | Exception]) -> AsyncIterator[tu
     ("plural", "answer", "words"),
     [
         ("podgroups", forbidden("podgroups"), "podgroups.scheduling.volcano.sh (podgroups is forbidden"),
-        ("podgroups", GONE, "podgroups.scheduling.volcano.sh (404 page not found"),
+        ("podgroups", GONE, "podgroups.scheduling.volcano.sh (not served as scheduling.volcano.sh/v1beta1: install"),
         ("queues", GONE, "queues root and default cannot be made sure of: 404 page not found"),
         ("queues", forbidden("queues"), "queues root and default cannot be made sure of: queues is forbidden"),
         ("nodes", ConnectionError("certificate has expired"), "nodes (certificate has expired"),
