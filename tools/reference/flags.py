@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Final, get_type_hints
 
 from tools.reference import blocks
-from volcano.agent import options as agent
+from volcano.agent import networkcommand, options as agent
 from volcano.api import duration
 from volcano.controllers import flags as controllers
 from volcano.kube.flags import KLOG_FLAGS
@@ -20,6 +20,10 @@ DAEMONS: Final[dict[str, tuple[type[Any], str]]] = {
     "vc-controller-manager": (controllers.Flags, "Turns jobs into pods, and keeps the state of jobs and queues."),
     "vc-webhook-manager": (webhooks.Flags, "Fills in and checks objects before they are stored."),
     "vc-agent": (agent.Flags, "Lets latency-critical and batch pods share a node; runs on each of them."),
+    "network-qos": (
+        networkcommand.Flags,
+        "Shapes by hand what batch pods send: `network-qos prepare`, `set`, `show`, `status`, `reset` or `version`.",
+    ),
 }
 
 HEAD = """\
