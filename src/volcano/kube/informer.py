@@ -130,9 +130,7 @@ class Informer(Generic[T]):
         kind = f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
         if isinstance(self.trouble, NotFound):
             version = self.resource.api_version
-            return (
-                f"{kind} (the server does not serve it as {version}: install this version's CustomResourceDefinition)"
-            )
+            return f"{kind} (not served as {version}: install the CustomResourceDefinition of this version)"
         return f"{kind} ({self.trouble or 'not yet listed'})"
 
     def get(self, name: str, namespace: str | None = None) -> T | None:
