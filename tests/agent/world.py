@@ -118,6 +118,20 @@ class World:
         return any(event.reason == reason and message in event.message for event in listing.items)
 
 
+async def node_of(client: Client, mount: Path, version: Version = "v2", label: str = "true") -> World:
+    """A node without an agent."""
+    found = World(client, mount, version)
+    (mount / "cgroup").mkdir(exist_ok=True)
+    trees.make(mount / "cgroup", found.hierarchy, "kubepods", "kubepods/besteffort")
+    amounts = {"cpu": "10", "memory": "1Ti", "pods": "100"}
+    node = {
+        "metadata": {"name": NODE, "labels": {keys.OVERSUBSCRIPTION: label}},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+    await client.create(resources.NODES.untyped, node)
+    return found
+
+
 @asynccontextmanager
 async def beside(
     client: Client,
@@ -130,17 +144,9 @@ async def beside(
     shaper: Shaper | None = None,
 ) -> AsyncIterator[World]:
     """A node, and the agent that speaks to the same API server with a client of its own."""
-    found = World(client, mount, version)
-    (mount / "cgroup").mkdir(exist_ok=True)
-    trees.make(mount / "cgroup", found.hierarchy, "kubepods", "kubepods/besteffort")
+    found = await node_of(client, mount, version, label)
     if besteffort_quota:
         found.hierarchy.file("kubepods/besteffort", "cpu.max").write_text(f"{besteffort_quota}\n")
-    amounts = {"cpu": "10", "memory": "1Ti", "pods": "100"}
-    node = {
-        "metadata": {"name": NODE, "labels": {keys.OVERSUBSCRIPTION: label}},
-        "status": {"capacity": amounts, "allocatable": amounts},
-    }
-    await client.create(resources.NODES.untyped, node)
     flags = parse(["--healthz-address=127.0.0.1", "--healthz-port=0", *arguments], ENVIRONMENT)
     running = asyncio.create_task(
         main.run(
