@@ -48,7 +48,6 @@ rules:
   verbs: [list]
 - level: None
 """
-ASIDE = "aside"
 
 
 @dataclass(frozen=True)
@@ -139,42 +138,6 @@ def test_an_api_server_that_is_away_for_longer_than_the_lease(place: Place) -> N
         place.programs.restart("kube-apiserver")
         place.await_api()
         place.runs("away")
-
-
-def test_an_api_server_that_has_too_much_to_do(place: Place) -> None:
-    """It answers 429 to everything the daemons ask for, with Retry-After."""
-    with place.outlived(lists=2):
-        level = {"type": "Limited", "limited": {"nominalConcurrencyShares": 0, "limitResponse": {"type": "Reject"}}}
-        flow = "flowcontrol.apiserver.k8s.io/v1"
-        rule = {
-            "subjects": [{"kind": "Group", "group": {"name": "system:serviceaccounts:volcano-system"}}],
-            "resourceRules": [
-                {
-                    "verbs": ["*"],
-                    "apiGroups": ["*"],
-                    "resources": ["*"],
-                    "namespaces": ["*"],
-                    "clusterScope": True,
-                }
-            ],
-        }
-        schema = {"priorityLevelConfiguration": {"name": ASIDE}, "matchingPrecedence": 2, "rules": [rule]}
-        place.kubectl.create(
-            {"apiVersion": flow, "kind": "PriorityLevelConfiguration", "metadata": {"name": ASIDE}, "spec": level}
-        )
-        place.kubectl.create({"apiVersion": flow, "kind": "FlowSchema", "metadata": {"name": ASIDE}, "spec": schema})
-        try:
-            eventually("somebody to be turned away", lambda: turned_away(place))
-            time.sleep(4)
-        finally:
-            place.kubectl("delete", "flowschema", ASIDE)
-            place.kubectl("delete", "prioritylevelconfiguration", ASIDE)
-        place.runs("busy")
-
-
-def turned_away(place: Place) -> bool:
-    log = place.programs.log("vc-scheduler") + place.programs.log("vc-controller-manager")
-    return "too many requests" in log.lower()
 
 
 def test_webhooks_that_do_not_answer(place: Place) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.scheduler.daemon.bench import eventually
-from volcano.api.resources import EVENTS
+from volcano.api.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES
 from volcano.http.message import Request, Response
 from volcano.kube import complaints
 from volcano.kube.client import Client
@@ -19,7 +19,11 @@ from volcano.local.apiserver.app import ApiServer
 from volcano.scheduler.daemon import queues
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.server import Scheduler
+from volcano.testing.builders import gang, node
 
+TRAIN = gang("train", pods=1, cpu=1)
+REQUESTS: list[str] = []
+"""What was answered otherwise than by the API server."""
 GONE = Response(404, {"content-type": "text/plain"}, b"404 page not found")
 
 
@@ -36,6 +40,7 @@ async def troubled(answers: dict[str, Response | Exception]) -> AsyncIterator[tu
     async def handle(request: Request) -> Response:
         for plural, answer in answers.items():
             if f"/{plural}" in request.path:
+                REQUESTS.append(request.path)
                 if isinstance(answer, Exception):
                     raise answer
                 return answer
@@ -86,10 +91,39 @@ def test_what_cannot_be_seen_is_named_in_readiness_and_an_event(
                 return any(event.reason == "Resumed" for event in (await client.list(EVENTS)).items)
 
             await eventually(over)
-
-            async def ready() -> bool:
-                return scheduler.is_ready() is None
-
-            await eventually(ready)
+            await eventually(lambda: is_ready(scheduler))
 
     asyncio.run(scenario())
+
+
+def test_a_server_that_is_busy_is_asked_again_when_it_says() -> None:
+    """429 with Retry-After, to every request: few come while it lasts, and then the pod is bound."""
+    busy = Response(429, {"retry-after": "1"}, b'{"kind":"Status","reason":"TooManyRequests","message":"later"}')
+
+    async def scenario() -> None:
+        answers: dict[str, Response | Exception] = {}
+        async with troubled(answers) as (client, scheduler):
+            added = await client.create(NODES, node("n0", cpu=4))
+            added.status = node("n0", cpu=4).status
+            await client.update(NODES, added, subresource="status")
+            await eventually(lambda: is_ready(scheduler))
+            await client.patch(QUEUES, "default", {"status": {"state": "Open"}}, subresource="status")
+            REQUESTS.clear()
+            answers["api"] = answers["apis"] = busy
+            await client.create(PODGROUPS, TRAIN.pod_group)
+            for pod in TRAIN.pods:
+                await client.create(PODS, pod)
+            await asyncio.sleep(1.5)
+            assert 1 <= len(REQUESTS) <= 8, REQUESTS
+            answers.clear()
+
+            async def bound() -> bool:
+                return bool((await client.get(PODS, "train-worker-0", "default")).spec.node_name)
+
+            await eventually(bound, seconds=10)
+
+    asyncio.run(scenario())
+
+
+async def is_ready(scheduler: Scheduler) -> bool:
+    return scheduler.is_ready() is None
