@@ -224,7 +224,7 @@ class Search:
                 admin_access=pick.wanted.admin_access,
                 tolerations=pick.wanted.tolerations,
                 share_id=_share_id(claim, pick, place) if pick.share is not None else None,
-                consumed_capacity=as_quantities(pick.share or {}),
+                consumed_capacity=as_quantities(pick.share or {}, pick.offered.device, pick.offered.id[0]),
                 binding_conditions=pick.offered.device.binding_conditions,
                 binding_failure_conditions=pick.offered.device.binding_failure_conditions,
             )

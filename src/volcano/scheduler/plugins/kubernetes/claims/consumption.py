@@ -45,8 +45,15 @@ def consumption(device: Device, driver: str, wanted: Consumed) -> Consumed | Non
     return taken
 
 
-def as_quantities(consumed: Consumed) -> dict[str, str]:
-    return {name: str(amount // 1000) if amount % 1000 == 0 else f"{amount}m" for name, amount in consumed.items()}
+def as_quantities(consumed: Consumed, device: Device, driver: str) -> dict[str, str]:
+    """By the names that the device uses, in the form of its own amounts."""
+    shown = {}
+    for name, entry in device.capacity.items():
+        whole = quantity.parse(str(entry.get("value") or "0"))
+        amount = consumed.get(_full(name, driver))
+        if amount is not None:
+            shown[name] = str(quantity.Quantity(amount * quantity.NANO // 1000, whole.format))
+    return shown
 
 
 def from_quantities(consumed: Mapping[str, Any] | None, driver: str) -> Consumed:
