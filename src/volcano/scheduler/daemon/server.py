@@ -15,7 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from volcano.api.core import Node
 from volcano.api.meta import ObjectReference
+from volcano.api.resources import NODES
 from volcano.http.lifetime import collector_at_rest, until_stopped
 from volcano.kube.client import Client
 from volcano.kube.complaints import Complaints
@@ -34,6 +36,7 @@ from volcano.scheduler.daemon.extender import HttpExtender
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.metrics import Metrics
+from volcano.scheduler.daemon.pace import CyclePace
 from volcano.scheduler.daemon.queues import RequiredQueues
 from volcano.scheduler.daemon.reload import Configuration
 from volcano.scheduler.daemon.statuses import StatusWriter
@@ -45,9 +48,6 @@ from volcano.scheduler.plugins.extender.port import ExtenderPort
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-DEBOUNCE_SECONDS: Final = 0.010
-REST: Final = 4.0
-"""A cycle is followed by a pause so many times as long: what comes meanwhile is decided together, and binds get on."""
 FAREWELL_SECONDS: Final = 5.0
 DUMP_PAUSE_SECONDS: Final = 5.0
 """Whoever asks again within this time gets the same file."""
@@ -109,7 +109,7 @@ class Scheduler:
         self.is_deciding = False
         """The engine is at work on a cycle."""
         self._cycled = False
-        self._cycle_seconds = 0.0
+        self._pace = CyclePace(time.monotonic())
         self._last_dump: tuple[float, Path | None] = (0.0, None)
         self._warned: set[str] = set()
 
@@ -206,8 +206,7 @@ class Scheduler:
         for warning in set(decisions.warnings) - self._warned:
             self._warned.add(warning)
             log.warning("%s", warning)
-        self._cycle_seconds = time.monotonic() - began
-        self.metrics.cycled(decisions, self._cycle_seconds)
+        self.metrics.cycled(decisions, time.monotonic() - began)
         # A session's parts know each other. Left to itself, the collector would meet those of 150 cycles in one.
         gc.collect(0)
 
@@ -217,25 +216,29 @@ class Scheduler:
         if step:
             log.warning("the clock of this machine was set by %+.1f s", step)
             self.cluster.shift_times(step)
-        self.feed.apply()
-        seed, self._next_seed = self._next_seed, self._rng.getrandbits(63)
-        return engine.cycle(
-            self.cluster,
-            self.configuration.conf,
-            self.options,
-            now,
-            random.Random(seed),
-            registry=self.configuration.registry,
-            on_commit=lambda binds: _hand_over(loop, self.outbox, binds),
-            timer=time.perf_counter,
-        )
+        began = time.thread_time()
+        try:
+            self.feed.apply()
+            seed, self._next_seed = self._next_seed, self._rng.getrandbits(63)
+            return engine.cycle(
+                self.cluster,
+                self.configuration.conf,
+                self.options,
+                now,
+                random.Random(seed),
+                registry=self.configuration.registry,
+                on_commit=lambda binds: _hand_over(loop, self.outbox, binds),
+                timer=time.perf_counter,
+            )
+        finally:
+            self._pace.cost(time.thread_time() - began)
 
     async def _next_change(self) -> None:
         """Until something has changed and the burst it belongs to has arrived, or a period has passed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.flags.schedule_period if self._cycled else 0.1):
                 await self.feed.changed.wait()
-                await asyncio.sleep(max(DEBOUNCE_SECONDS, REST * self._cycle_seconds))
+                await asyncio.sleep(self._pace.pause_seconds(time.monotonic()))
         self.feed.changed.clear()
 
     # Parts
@@ -281,6 +284,17 @@ class Scheduler:
                 self.metrics.job_gone(source.metadata.namespace, source.metadata.name)
             case "queues":
                 self.metrics.queue_gone(source.metadata.name)
+            case "nodes":
+                self._node_gone(source)
+
+    def _node_gone(self, node: Node) -> None:
+        """Its pods may run on: told, because nobody else may use their room should it come back."""
+        name, pods = node.metadata.name, self.feed.store("pods").values()
+        left = [pod for pod in pods if pod.spec.node_name == name and pod.status.phase not in ("Succeeded", "Failed")]
+        if left:
+            message = f"node {name} was deleted with {len(left)} pods on it: their room stays taken if it comes back"
+            log.warning("%s", message)
+            self.recorder.record(NODES, node, WARNING, "NodeDeleted", message)
 
     def _reloaded(self, outcome: str, message: str) -> None:
         self.metrics.reloads.labels(outcome).inc()
