@@ -242,6 +242,18 @@ def test_queues_that_can_never_run_anything() -> None:
     ]
 
 
+def test_a_queue_that_was_deleted_under_its_jobs() -> None:
+    def group(name: str, queue_name: str, phase: str = "Running") -> dict[str, Any]:
+        metadata = {"name": name, "namespace": "team"}
+        return {"metadata": metadata, "spec": {"queue": queue_name}, "status": {"phase": phase}}
+
+    groups = [group("a", "gone"), group("b", "gone"), group("c", "default"), group("d", "past", "Completed")]
+    assert found(podgroups=groups) == [
+        "error: queue gone does not exist, and podgroup team/a and 1 more is in it: what runs goes on, nothing else "
+        "starts"
+    ]
+
+
 def test_a_configuration_that_cannot_be_read_and_one_that_misleads() -> None:
     (says,) = found(configmaps=[configmap("actions: [")])
     assert says.startswith("error: volcano-scheduler.conf in configmap volcano-system/volcano-scheduler-configmap")

@@ -6,6 +6,8 @@ import asyncio
 import datetime
 from typing import Any, Final
 
+import msgspec
+
 from volcano.api import builtin_schemas, crds, resources
 from volcano.api.meta import JsonObject
 from volcano.doctor.findings import Facts
@@ -24,6 +26,8 @@ EVERYWHERE: Final = (
 )
 AT_HOME: Final = (resources.CONFIGMAPS, resources.ENDPOINT_SLICES, resources.EVENTS)
 """Read only in the namespace where Volcano is installed."""
+AT_MOST: Final = 500
+"""So many podgroups are read: there may be too many."""
 SECRET: Final = "volcano-admission-secret"  # noqa: S105 - the name of an object
 
 IMPOSSIBLE: Final[JsonObject] = {
@@ -46,6 +50,7 @@ async def gather(client: Client, namespace: str, now: datetime.datetime) -> Fact
     lists = await asyncio.gather(*(_list(client, resource, where, unseen) for resource, where in wanted))
     objects = {resource.plural: items for (resource, _), items in zip(wanted, lists, strict=True)}
     objects["deployments"] = [one for one in objects["deployments"] if _is_ours(one)]
+    objects["podgroups"] = await _some(client, resources.PODGROUPS, unseen)
     objects["secrets"] = await _secret(client, namespace, unseen)
     schemas = builtin_schemas.load()
     return Facts(
@@ -66,6 +71,17 @@ async def _list(
     except ApiError as problem:
         unseen[resource.plural] = str(problem)
         return []
+
+
+async def _some(client: Client, resource: resources.Resource[Any], unseen: dict[str, str]) -> list[JsonObject]:
+    """The first of them."""
+    try:
+        answer = await client.raw("GET", resource.path(), [("limit", str(AT_MOST))])
+    except ApiError as problem:
+        unseen[resource.plural] = str(problem)
+        return []
+    items: list[JsonObject] = msgspec.json.decode(answer.content)["items"]
+    return items
 
 
 async def _secret(client: Client, namespace: str, unseen: dict[str, str]) -> list[JsonObject]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from volcano.api import quantity
 from volcano.api.keys import ROOT_QUEUE
 from volcano.api.meta import JsonObject
-from volcano.doctor.findings import Facts, Finding, error, warning
+from volcano.doctor.findings import Facts, Finding, error, name_of, warning
 
 NEEDED = ("cpu", "memory")
 
@@ -21,6 +22,23 @@ def check(facts: Facts) -> Iterator[Finding]:
     for name, queue in queues.items():
         yield from _ancestry(name, queues)
         yield from _size(name, queue, facts)
+    yield from _deleted(queues, facts.of("podgroups"))
+
+
+def _deleted(queues: Mapping[str, JsonObject], groups: Sequence[JsonObject]) -> Iterator[Finding]:
+    """Queues that jobs are in and that are no more."""
+    inside: defaultdict[str, list[str]] = defaultdict(list)
+    for group in groups:
+        name = (group.get("spec") or {}).get("queue") or ""
+        if name and name not in queues and (group.get("status") or {}).get("phase") != "Completed":
+            inside[name].append(name_of(group))
+    for name, jobs in sorted(inside.items()):
+        others = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+        yield error(
+            f"queue {name}",
+            f"does not exist, and podgroup {jobs[0]}{others} is in it: what runs goes on, nothing else starts",
+            "create it again, or delete them",
+        )
 
 
 def _ancestry(name: str, queues: Mapping[str, JsonObject]) -> Iterator[Finding]:
