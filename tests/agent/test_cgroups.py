@@ -88,11 +88,11 @@ def test_a_missing_file_is_none_of_its_business(tmp_path: Path) -> None:
     assert hierarchy.memory_bytes("kubepods") is None
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     hierarchy = Hierarchy(tmp_path, "v2", "cgroupfs")
     path = hierarchy.file("kubepods", "cpu.max")
     path.mkdir(parents=True)
-    with pytest.raises(CgroupError, match=rf"{path}: cannot write '100000 100000': Is a directory"):
+    with pytest.raises(CgroupError, match=rf"{path}: cannot read: Is a directory"):
         hierarchy.write("kubepods", throttle(1000, "v2"))
 
 
@@ -134,6 +134,8 @@ def test_on_the_cgroups_of_this_machine() -> None:
         written = hierarchy.read(hierarchy.pods_root(), name)
         assert written is not None
         assert written.split()[0] == "50000"
+        with pytest.raises(CgroupError, match=f"{name}: cannot write '1': Invalid argument"):
+            hierarchy.write(hierarchy.pods_root(), {name: "1"})
         assert hierarchy.restore() == []
         assert hierarchy.read(hierarchy.pods_root(), name) == before
     finally:

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.agent import namespaces, trees
+from tests.agent.pods import pod
 from tests.agent.world import ENVIRONMENT, NODE, World, world
 from tests.controllers.bench import eventually
+from volcano.agent import podwriter
 from volcano.agent.bandwidth import Limits
-from volcano.agent.cgroups import Hierarchy
+from volcano.agent.cgroups import CgroupError, Hierarchy
 from volcano.agent.main import Pace
 from volcano.agent.options import parse
+from volcano.agent.qos import BatchNames
 from volcano.agent.shaper import Shaper, ShapingError
 from volcano.agent.values import Version
 from volcano.api import keys, resources
@@ -119,7 +122,7 @@ def test_files_that_cannot_be_written_are_told_and_the_rest_is_done(tmp_path: Pa
             path = here.hierarchy.file(f"{broken}/c0", "cpu.max")
             path.unlink()
             path.mkdir()
-            await eventually(lambda: here.told("CgroupWriteFailed", f"{path}: cannot write '30000 100000': Is a dir"))
+            await eventually(lambda: here.told("CgroupWriteFailed", f"{path}: cannot read: Is a directory"))
             await eventually(lambda: here.shows_quota(f"{sound}/c0", "70000"))
             path.rmdir()
             path.write_text("max 100000\n")
@@ -236,3 +239,33 @@ def test_rounds_that_stall_are_seen_by_the_probe(monkeypatch: pytest.MonkeyPatch
     assert pace.problem() == "no round for 61 s"
     pace.beat()
     assert pace.problem() is None
+
+
+def test_usage_that_cannot_be_read_is_told_and_nobody_is_evicted(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world(tmp_path) as here:
+            await eventually(lambda: here.offers("4800"))
+            path = here.hierarchy.file("kubepods", "memory.stat")
+            text = path.read_text()
+            path.unlink()
+            path.mkdir()
+            await eventually(lambda: here.told("CgroupReadFailed", f"{path}: cannot read: Is a directory"))
+            path.rmdir()
+            path.write_text(text)
+            here.milli = 4000
+            await eventually(lambda: here.offers("3600"))
+
+    asyncio.run(scenario())
+
+
+def test_a_limit_that_grows_is_given_to_the_pod_even_while_its_container_is_refused(tmp_path: Path) -> None:
+    """With cgroup v1 the kernel refuses a container more than its pod has."""
+    hierarchy = Hierarchy(tmp_path, "v1", "cgroupfs")
+    document = pod(cpu="700")
+    cgroup = hierarchy.pod(document.metadata.uid, "BestEffort")
+    trees.make(tmp_path, hierarchy, cgroup)
+    refused = hierarchy.file(f"{cgroup}/c0123", "cpu.cfs_quota_us")
+    refused.mkdir(parents=True)
+    with pytest.raises(CgroupError, match=f"{refused}: cannot read"):
+        podwriter.write(document, hierarchy, BatchNames(), {"Resources"})
+    assert hierarchy.read(cgroup, "cpu.cfs_quota_us") == "70000"

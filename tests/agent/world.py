@@ -98,7 +98,7 @@ class World:
 
     def quota(self, cgroup: str) -> str:
         name = "cpu.cfs_quota_us" if self.version == "v1" else "cpu.max"
-        return (self.hierarchy.read(cgroup, name) or "").split()[0]
+        return (self.hierarchy.read(cgroup, name) or "").partition(" ")[0]
 
     async def shows_quota(self, cgroup: str, wanted: str) -> bool:
         return self.quota(cgroup) == wanted

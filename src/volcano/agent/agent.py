@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from volcano.agent import eviction, exclusive, oversubscription, qos
-from volcano.agent.cgroups import Hierarchy
+from volcano.agent.cgroups import CgroupError, Hierarchy
 from volcano.agent.configuration import Configuration, ConfigurationError, read
 from volcano.agent.enforcer import Enforcer
 from volcano.agent.networkqos import NetworkQos
 from volcano.agent.options import Flags
 from volcano.agent.qos import Amount
-from volcano.agent.telling import Teller
+from volcano.agent.telling import Teller, Trouble
 from volcano.agent.usage import Meter, Usage
 from volcano.api import resources
 from volcano.api.core.nodes import Node, Taint
@@ -78,8 +79,7 @@ class Agent:
         self._configure(view)
         if self._configuration is None:
             return
-        pinned = exclusive.cpus(view.pods, self._hierarchy)
-        usage = self._meter.measure(pinned)
+        pinned, usage = self._measure(view.pods)
         total = qos.allocatable(view.node.status.allocatable)
         self._teller.troubles("cgroups", self._enforcer.follow(view.pods, total.cpu, usage, self._configuration))
         if "NetworkQoS" in self._flags.features:
@@ -93,6 +93,17 @@ class Agent:
                 await self._offer(view, shared, usage, self._configuration)
         except ApiError as refused:
             log.warning("node %s: %s", view.node.metadata.name, refused)
+
+    def _measure(self, pods: Iterable[Pod]) -> tuple[dict[str, int], Usage | None]:
+        """CPUs that are not shared, and what is used; nothing where it cannot be read."""
+        try:
+            pinned = exclusive.cpus(pods, self._hierarchy)
+            usage = self._meter.measure(pinned)
+        except CgroupError as problem:
+            self._teller.troubles("usage", [Trouble("CgroupReadFailed", str(problem))])
+            return {}, None
+        self._teller.troubles("usage", [])
+        return pinned, usage
 
     # Configuration
 

@@ -22,7 +22,7 @@ _GONE: Final = (errno.ENOENT, errno.ENODEV)
 
 
 class CgroupError(OSError):
-    """A cgroup file exists and cannot be written; the message names it."""
+    """A cgroup file exists and cannot be read or written; the message names it."""
 
 
 class Hierarchy:
@@ -82,12 +82,7 @@ class Hierarchy:
 
     def read(self, cgroup: str, name: str) -> str | None:
         """What a file says; None where there is none."""
-        try:
-            return self.file(cgroup, name).read_text().rstrip("\n")
-        except OSError as problem:
-            if problem.errno in _GONE:
-                return None
-            raise
+        return _read(self.file(cgroup, name))
 
     def write(self, cgroup: str, files: Files) -> None:
         """Write what differs. Files that the kernel does not offer are left out."""
@@ -169,8 +164,8 @@ class Hierarchy:
     def cpu_nanoseconds(self, cgroup: str) -> int | None:
         """CPU time used so far."""
         if self.version == "v1":
-            path = self._mount / "cpuacct" / cgroup / "cpuacct.usage"
-            return int(path.read_text()) if path.exists() else None
+            total = self.read(cgroup, "cpuacct.usage")
+            return None if total is None else int(total)
         used = _fields(self.read(cgroup, "cpu.stat")).get("usage_usec")
         return None if used is None else used * 1000
 
@@ -199,13 +194,17 @@ def driver_of(mount: Path, version: Version, kubelet_root: str = "") -> Driver:
 
 def _differs(path: Path, value: str) -> str | None:
     """What a file says, if that is not `value`; None also where there is no file."""
+    before = _read(path)
+    return None if before == value else before
+
+
+def _read(path: Path) -> str | None:
     try:
-        before = path.read_text().rstrip("\n")
+        return path.read_text().rstrip("\n")
     except OSError as problem:
         if problem.errno in _GONE:
             return None
-        raise _unwritable(path, value, problem) from problem
-    return None if before == value else before
+        raise CgroupError(f"{path}: cannot read: {problem.strerror or problem}") from problem
 
 
 def _put(path: Path, value: str) -> None:
@@ -213,11 +212,7 @@ def _put(path: Path, value: str) -> None:
         path.write_text(value)
     except OSError as problem:
         if problem.errno not in _GONE:
-            raise _unwritable(path, value, problem) from problem
-
-
-def _unwritable(path: Path, value: str, problem: OSError) -> CgroupError:
-    return CgroupError(f"{path}: cannot write {value!r}: {problem.strerror or problem}")
+            raise CgroupError(f"{path}: cannot write {value!r}: {problem.strerror or problem}") from problem
 
 
 def _count(cpu_list: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 from volcano.agent import qos, values
-from volcano.agent.cgroups import Hierarchy
+from volcano.agent.cgroups import CgroupError, Hierarchy
 from volcano.agent.qos import BatchNames
 from volcano.api.core.pods import Pod
 
@@ -32,17 +32,29 @@ def write(pod: Pod, hierarchy: Hierarchy, names: BatchNames, features: Collectio
     if "MemoryQoS" in features and hierarchy.version == "v1":
         hierarchy.write_tree(cgroup, values.memory_qos(level))
     if "Resources" in features and level <= _MOST_IMPORTANT_BATCH:
-        found = values.resources(pod, names, hierarchy.version)
-        for name, files in found.containers.items():
-            if name in containers:
-                hierarchy.write(containers[name], files)
-        if idle:
-            found.pod.pop(values.share_file(hierarchy.version), None)
-        hierarchy.write(cgroup, found.pod)
+        _limit(pod, cgroup, containers, hierarchy, names, idle=idle)
     if "CPUBurst" in features and values.wants_burst(pod.metadata.annotations):
         _burst(pod, cgroup, containers, hierarchy)
     if "MemoryQoSV2" in features and hierarchy.version == "v2":
         _protect_memory(pod, containers, hierarchy, names, batch=level <= _MOST_IMPORTANT_BATCH)
+
+
+def _limit(
+    pod: Pod, cgroup: str, containers: dict[str, str], hierarchy: Hierarchy, names: BatchNames, *, idle: bool
+) -> None:
+    """The pod's own files are written even if a container's cannot be: v1 wants a larger limit there first."""
+    found = values.resources(pod, names, hierarchy.version)
+    if idle:
+        found.pod.pop(values.share_file(hierarchy.version), None)
+    problems: list[CgroupError] = []
+    for place, files in (*((containers.get(name), own) for name, own in found.containers.items()), (cgroup, found.pod)):
+        try:
+            if place is not None:
+                hierarchy.write(place, files)
+        except CgroupError as problem:
+            problems.append(problem)
+    if problems:
+        raise problems[0]
 
 
 def _yield_cpu(cgroup: str, hierarchy: Hierarchy, level: int) -> bool:

@@ -6,7 +6,7 @@ The state is the kernel's alone: the limits stand in the alias of the intermedia
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -45,6 +45,8 @@ class Shaper:
     def __init__(self, run: Run = run_command) -> None:
         self._run = run
         self._offline: frozenset[str] | None = None
+        self._led: frozenset[str] = frozenset()
+        """devices that lead here, so that not all filters of all pods are read in every round"""
 
     def limits(self) -> Limits | None:
         """What is in force; None when nothing is shaped, or not in full."""
@@ -67,8 +69,8 @@ class Shaper:
 
     def reset(self) -> bool:
         """Shape nothing any more. False when nothing was shaped."""
-        self._offline = None
-        led = [device for device, filters in self._arrivals() if _leads_here(filters)]
+        self._offline, self._led = None, frozenset()
+        led = [device for device in sorted(self._filtering()) if _leads_here(self._filters(device))]
         for device in led:
             self._release(device)
         if self._device() is None:
@@ -84,17 +86,18 @@ class Shaper:
 
         The devices that are left alone because others filter what arrives there.
         """
-        wanted = bandwidth.devices(senders.every, self._routes()) if senders.every else frozenset()
-        arrivals = dict(self._arrivals(wanted))
-        foreign = frozenset(device for device in wanted if arrivals.get(device) and not _leads_here(arrivals[device]))
         if self._offline != senders.offline:
             self._tc(bandwidth.classifying(senders.offline))
             self._offline = senders.offline
-        for device in sorted(wanted - foreign):
-            if device not in arrivals:
-                self._tc([f"qdisc add dev {device} clsact"])
-            if not arrivals.get(device):
-                self._tc([bandwidth.redirecting(device)])
+        wanted = bandwidth.devices(senders.every, self._routes()) if senders.every else frozenset()
+        filtering = self._filtering()
+        self._led &= filtering
+        known = {device: self._filters(device) for device in sorted(wanted & filtering - self._led)}
+        foreign = frozenset(device for device, filters in known.items() if filters and not _leads_here(filters))
+        for device in sorted(wanted - self._led - foreign):
+            lines = [] if device in filtering else [f"qdisc add dev {device} clsact"]
+            self._tc(lines if known.get(device) else [*lines, bandwidth.redirecting(device)])
+            self._led |= {device}
         return foreign
 
     def _make(self) -> None:
@@ -112,17 +115,17 @@ class Shaper:
         links = self._json("ip", "-json", "link", "show", "type", "ifb")
         return next((link for link in links if link.get("ifname") == DEVICE), None)
 
-    def _arrivals(self, among: frozenset[str] | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """Devices that filter what arrives, with these filters."""
-        for queue in self._json("tc", "-json", "qdisc", "show"):
-            device = str(queue.get("dev"))
-            if queue.get("kind") in _QUEUES_OF_ARRIVALS and (among is None or device in among):
-                yield device, self._json("tc", "-json", "filter", "show", "dev", device, "ingress")
+    def _filtering(self) -> frozenset[str]:
+        """Devices that may filter what arrives."""
+        queues = self._json("tc", "-json", "qdisc", "show")
+        return frozenset(str(queue.get("dev")) for queue in queues if queue.get("kind") in _QUEUES_OF_ARRIVALS)
+
+    def _filters(self, device: str, way: str = "ingress") -> list[dict[str, Any]]:
+        return self._json("tc", "-json", "filter", "show", "dev", device, way)
 
     def _release(self, device: str) -> None:
         self._tc([bandwidth.no_longer_redirecting(device)])
-        others = [self._json("tc", "-json", "filter", "show", "dev", device, way) for way in ("ingress", "egress")]
-        if not any(others):
+        if not self._filters(device) and not self._filters(device, "egress"):
             self._tc([f"qdisc del dev {device} clsact"])
 
     def _routes(self) -> list[dict[str, Any]]:
