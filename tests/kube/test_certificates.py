@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.http.test_tls import Authority
 from tests.kube.memory_api import MemoryApi
@@ -28,12 +29,13 @@ def ended(authority: Authority) -> tuple[bytes, bytes]:
     """A certificate for localhost that was good until yesterday, with its key."""
     pem, key = authority.issue("localhost")
     loaded = serialization.load_pem_private_key(key, None)
+    assert isinstance(loaded, ec.EllipticCurvePrivateKey)
     old = x509.load_pem_x509_certificate(pem)
     builder = x509.CertificateBuilder(
         authority.name,
         old.subject,
         loaded.public_key(),
-        x509.random_serial_number(),  # type: ignore[arg-type]
+        x509.random_serial_number(),
     )
     builder = builder.not_valid_before(NOW - datetime.timedelta(days=9))
     builder = builder.not_valid_after(NOW - datetime.timedelta(days=1))
