@@ -16,7 +16,7 @@ import msgspec
 from volcano import __version__
 from volcano.http.callers import for_known_callers
 from volcano.http.health import HealthApp, serve_health
-from volcano.http.lifetime import LOG_FORMAT, stop_on_signals, until_stopped
+from volcano.http.lifetime import LOG_FORMAT, loop_factory, stop_on_signals, until_stopped
 from volcano.http.message import Handler, Request, Response
 from volcano.http.metrics import Registry
 from volcano.http.process import process_metrics
@@ -52,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             format=LOG_FORMAT,
             stream=sys.stderr,
         )
-        asyncio.run(_run_until_signal(options))
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_run_until_signal(options))
     except (ValueError, ConfigError, ApiError, OSError) as error:
         sys.stderr.write(f"vc-webhook-manager: {error}\n")
         return 1
