@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("chaos")]
 
-PROCESSES = crashing.Kubernetes.victims
+STANDBYS = ("vc-scheduler-standby", "vc-controller-manager-standby")
+PROCESSES = (*crashing.Kubernetes.victims, *STANDBYS)
 SETTLE_SECONDS = 90.0
 DONE = ("Completed", "Aborted")
 HALF_GANG_SECONDS = 60.0
@@ -107,6 +108,8 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     with Programs(tmp_path) as programs:
         address = control_plane.start(tmp_path, programs)
         volcano.start(tmp_path, programs, address, crashing.LEASE)
+        volcano.start_scheduler(tmp_path, programs, address, STANDBYS[0], crashing.LEASE)
+        volcano.start_controllers(programs, address, STANDBYS[1], crashing.LEASE)
         (tmp_path / "scheduler.yaml").write_text(PREEMPTING)
         yield Cluster(programs, address)
 
