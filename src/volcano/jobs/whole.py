@@ -28,6 +28,7 @@ async def collect(client: Client) -> list[JsonObject]:
     from volcano.scheduler.framework.registry import built_in
 
     watched = {plural for plugin in built_in().plugins.values() for plural in plugin.watches}
+    watched -= {resource.plural for resource in ALWAYS}
     kinds = [by_plural("priorityclasses"), *(by_plural(name) for name in sorted(watched)), *ALWAYS]
     objects: list[JsonObject] = []
     for resource in kinds:
