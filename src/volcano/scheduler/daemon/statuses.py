@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Set
 from typing import Any, Final
 
 from volcano.api.core import Pod
 from volcano.api.meta import JsonObject, ObjectReference
 from volcano.api.resources import NODE_SHARDS, PODGROUPS, PODS, QUEUES
-from volcano.api.scheduling import PodGroup, Queue
+from volcano.api.scheduling import SCHEDULED, PodGroup, Queue
 from volcano.api.shard import NodeShard
+from volcano.kube.bucket import Bucket
 from volcano.kube.client import Client, PatchKind
 from volcano.kube.errors import ApiError, Conflict, Invalid, NotFound
 from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.workqueue import WorkQueue
+from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING
 from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.framework.decisions import ClusterEvent, Decisions, PodGroupDecision, PodVerdict
@@ -26,8 +29,15 @@ log = logging.getLogger(__name__)
 WORKERS: Final = 8
 ATTEMPTS: Final = 8
 COUNTERS: Final = frozenset({"running", "succeeded", "failed", "allocated"})
-COUNTERS_SECONDS: Final = 1.0
-"""How late the numbers of PodGroups and queues may be: they change with every pod."""
+SETTLING: Final = COUNTERS | {"phase", "conditions"}
+"""What changes again when the pods of a group that has been placed run."""
+PATIENCE_SECONDS: Final = 1.0
+"""How late numbers of PodGroups and queues may be, and what will change again in a moment."""
+RUSH_SECONDS: Final = 5.0
+"""The same while very many change."""
+BURST: Final = 100
+REFILL_SECONDS: Final = 0.05
+"""More patient writes than this are a rush."""
 
 Key = tuple[str, str]
 """Plural name and key of an object."""
@@ -54,6 +64,9 @@ class StatusWriter:
         """Per object, what was written over which version: not to be written again before the object changes."""
         self._said: dict[tuple[str, str, str], str] = {}
         """The last message per object and reason: events are only told when they say something new."""
+        self._patient: set[Key] = set()
+        """What waits for later news."""
+        self._allowance = Bucket(BURST, time.monotonic())
         self._session = ""
 
     def accept(self, decisions: Decisions) -> None:
@@ -87,6 +100,7 @@ class StatusWriter:
         """The object has gone."""
         self._written.pop((plural, key), None)
         self._wanted.pop((plural, key), None)
+        self._patient.discard((plural, key))
         for said in [said for said in self._said if said[1] == key] if plural == "podgroups" else ():
             del self._said[said]
 
@@ -98,8 +112,14 @@ class StatusWriter:
             return
         self._wanted[key] = wanted
         patch = patch_of(live, wanted)
-        if patch and self._written.get(key) != (live.metadata.resource_version, _timeless(patch)):
-            self._queue.add_after(key, COUNTERS_SECONDS if patch["status"].keys() <= COUNTERS else 0.0)
+        if not patch or self._written.get(key) == (live.metadata.resource_version, _timeless(patch)):
+            return
+        if not _can_wait(wanted, patch):
+            self._queue.add(key)
+        elif key not in self._patient:
+            self._patient.add(key)
+            calm = self._allowance.take(time.monotonic(), BURST, REFILL_SECONDS)
+            self._queue.add_after(key, PATIENCE_SECONDS if calm else RUSH_SECONDS)
 
     def _pod_group_patch(self, live: PodGroup, wanted: PodGroupDecision) -> JsonObject:
         status: JsonObject = {
@@ -195,6 +215,7 @@ class StatusWriter:
         plural, name = key
         live = self._feed.store(plural).get(name)
         wanted = self._wanted.pop(key, None)
+        self._patient.discard(key)
         if live is None or wanted is None:
             return
         namespace, _, short = name.rpartition("/")
@@ -241,6 +262,18 @@ class StatusWriter:
                 uid=live.metadata.uid,
             )
             self._recorder.record_on(about, event.type, event.reason, event.message)
+
+
+def _can_wait(wanted: Any, patch: JsonObject) -> bool:
+    """Numbers can, and so can news of a group of which there is more in a moment: that it was let in and placed."""
+    fields: Set[str] = patch["status"].keys()
+    if not isinstance(wanted, PodGroupDecision) or not wanted.is_settling:
+        return fields <= COUNTERS
+    return (
+        fields <= SETTLING
+        and wanted.phase in (INQUEUE, RUNNING)
+        and all(condition.type == SCHEDULED for condition in wanted.conditions)
+    )
 
 
 def _for(live: Any, patch: JsonObject) -> JsonObject:

@@ -120,6 +120,8 @@ class PodGroupDecision:
     failed: int = 0
     conditions: list[Condition] = field(default_factory=list)
     """New or confirmed in this cycle; other types keep what they had."""
+    is_settling: bool = False
+    """All that the group needs have their nodes and some do not run yet: more news is about to come."""
 
 
 @dataclass(frozen=True, slots=True)

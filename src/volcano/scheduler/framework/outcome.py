@@ -95,6 +95,7 @@ def _report_job(session: Session, job: Job) -> None:
         succeeded=counts[Status.SUCCEEDED],
         failed=counts[Status.FAILED],
         conditions=[condition for condition in conditions if due or condition.type != UNSCHEDULABLE],
+        is_settling=job.is_ready and job.tally.allocated > counts[Status.RUNNING],
     )
     job.phase = phase
     if session.options.patience_seconds is None:

@@ -1,0 +1,86 @@
+"""What is written of PodGroups, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, cast
+
+import pytest
+
+from volcano.api.meta import JsonObject
+from volcano.api.scheduling import SCHEDULED, UNSCHEDULABLE, PodGroup
+from volcano.kube.client import Client
+from volcano.kube.events import EventRecorder
+from volcano.scheduler.daemon.ingest import Feed
+from volcano.scheduler.daemon.statuses import PATIENCE_SECONDS, StatusWriter
+from volcano.scheduler.framework.decisions import Condition, Decisions, PodGroupDecision
+from volcano.testing.builders import gang
+
+PLACED = [Condition(SCHEDULED, "tasks in gang are ready to be scheduled")]
+
+
+class Server:
+    """Stands for the API server and for the view of it: what is written, and how it looks then."""
+
+    def __init__(self, group: PodGroup) -> None:
+        self.group = group
+        self.patches: list[JsonObject] = []
+
+    def store(self, _plural: str) -> dict[str, Any]:
+        return {self.group.metadata.key: self.group}
+
+    async def patch(self, _resource: Any, _name: str, body: JsonObject, _namespace: str) -> None:
+        self.patches.append(body["status"])
+        self.group.status.phase = body["status"].get("phase", self.group.status.phase)
+
+
+def written(*decisions: PodGroupDecision, seconds: float) -> list[JsonObject]:
+    """What has been written after so many seconds, when these decisions were made one right after the other."""
+    return asyncio.run(_written(decisions, seconds))
+
+
+async def _written(decisions: Iterable[PodGroupDecision], seconds: float) -> list[JsonObject]:
+    server = Server(gang("train", phase="Pending").pod_group)
+    feed, recorder = cast("Feed", server), cast("EventRecorder", None)
+    writer = StatusWriter(cast("Client", server), feed, recorder)
+    writing = asyncio.create_task(writer.run())
+    for decision in decisions:
+        writer.accept(Decisions(podgroups={"default/train": decision}))
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(seconds)
+    writing.cancel()
+    return server.patches
+
+
+def test_a_group_that_is_placed_is_written_once_when_it_runs() -> None:
+    patches = written(
+        PodGroupDecision("Inqueue", conditions=PLACED, is_settling=True),
+        PodGroupDecision("Running", conditions=PLACED, is_settling=True),
+        PodGroupDecision("Running", running=1, conditions=PLACED),
+        seconds=0.05,
+    )
+
+    (patch,) = patches
+    assert (patch["phase"], patch["running"], len(patch["conditions"])) == ("Running", 1, 1)
+
+
+def test_it_is_written_as_it_is_when_its_pods_take_their_time() -> None:
+    decision = PodGroupDecision("Running", conditions=PLACED, is_settling=True)
+
+    assert written(decision, seconds=0.05) == []
+    (patch,) = written(decision, seconds=PATIENCE_SECONDS + 0.1)
+    assert patch["phase"] == "Running"
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        PodGroupDecision("Inqueue"),
+        PodGroupDecision("Unknown", conditions=PLACED, is_settling=True),
+        PodGroupDecision("Running", conditions=[Condition(UNSCHEDULABLE, "NotEnoughResources")], is_settling=True),
+    ],
+    ids=["admitted", "unknown", "unschedulable"],
+)
+def test_other_news_does_not_wait(decision: PodGroupDecision) -> None:
+    assert len(written(decision, seconds=0.05)) == 1
