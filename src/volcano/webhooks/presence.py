@@ -44,6 +44,7 @@ class Presence:
         """TLS settings that show the certificate of now; `keep` changes it in place."""
         identity = self._shown = await self._certificate()
         self._context = server_context(identity.certificate, identity.key, client_authority=self._client_authority)
+        self._context.num_tickets = 0  # API servers connect anew in a rush, and never resume
         return self._context
 
     async def _certificate(self) -> Identity:
