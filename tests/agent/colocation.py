@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from volcano.agent.cgroups import Hierarchy, version_of
+from volcano.agent.configuration import NAME
+from volcano.agent.values import read_quota
 from volcano.api import keys, resources
 from volcano.testing.cluster import LocalCluster, local_cluster
 
@@ -49,12 +51,13 @@ while True:
     time.sleep((time.monotonic() - began) * (100 - percent) / percent)
 """
 AGENT = """
-import asyncio, os, sys
+import asyncio, logging, os, sys
 from volcano.agent.main import run
 from volcano.agent.options import parse
 from volcano.kube.client import Client
 from volcano.kube.config import load
 from volcano.kube.transport import HttpTransport
+logging.basicConfig(level=logging.INFO)
 flags = parse(sys.argv[2:], os.environ)
 client = Client(HttpTransport(load(flags.kubeconfig)))
 asyncio.run(run(client, flags, os.environ, asyncio.Event(), every=float(sys.argv[1])))
@@ -135,23 +138,27 @@ class Colocation:
                 done[index].update({name: self._done(name) - before[name] for name in self.shared})
         return [{name: found[name] / span for name in found} for found, span in zip(done, spans, strict=True)]
 
-    def start_agent(self, every: float) -> None:
+    def start_agent(self, every: float, features: str = "-NetworkQoS,-Eviction,*") -> None:
         command = [sys.executable, "-c", AGENT, str(every), "--kubeconfig", str(self.cluster.kubeconfig)]
-        command += [f"--kube-cgroup-root={root_of(self.hierarchy)}", "--supported-features=-NetworkQoS,-Eviction,*"]
+        command += [f"--kube-cgroup-root={root_of(self.hierarchy)}", f"--supported-features={features}"]
         command += ["--healthz-address=127.0.0.1", "--healthz-port=0", "--kube-node-name=local"]
         log = (self.folder / "agent.log").open("wb")
         self.agent = subprocess.Popen([*command, "--kube-pod-namespace=default"], stdout=log, stderr=log)
+
+    def configure(self, **sections: Any) -> None:
+        text = json.dumps({"globalConfig": CONFIGURATION["globalConfig"] | sections})
+        body = {"data": {"colocation-config": text}}
+        self.cluster.run(self.cluster.client.patch(resources.CONFIGMAPS, NAME, body, "default"))
 
     def kill_agent(self) -> None:
         if self.agent is not None:
             self.agent.kill()
             self.agent.wait()
 
-    def quota(self) -> int:
-        """Of all best effort pods, in microseconds in a tenth of a second; -1 is no limit."""
+    def quota(self, cgroup: str = "") -> int:
+        """Of a cgroup, or of all best effort pods: microseconds in a tenth of a second; -1 is no limit."""
         name = "cpu.cfs_quota_us" if self.hierarchy.version == "v1" else "cpu.max"
-        text = (self.hierarchy.read(self.hierarchy.besteffort(), name) or "-1").split()[0]
-        return -1 if text == "max" else int(text)
+        return read_quota(self.hierarchy.read(cgroup or self.hierarchy.besteffort(), name) or "")
 
     def is_idle(self, name: str) -> bool:
         return self.hierarchy.read(self.cgroups[name], "cpu.idle") == "1"
@@ -182,7 +189,7 @@ def colocation() -> Iterator[Colocation]:
             with local_cluster(cpus=1, cgroup_root=root) as cluster:
                 above_all_else(hierarchy, root)
                 body = {"colocation-config": json.dumps(CONFIGURATION)}
-                settings = {"metadata": {"name": "volcano-agent-configuration", "namespace": "default"}, "data": body}
+                settings = {"metadata": {"name": NAME, "namespace": "default"}, "data": body}
                 cluster.run(cluster.client.create(resources.CONFIGMAPS.untyped, settings))
                 found = Colocation(cluster, Path(folder), hierarchy, max(os.sched_getaffinity(0)))
                 try:

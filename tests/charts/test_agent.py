@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from tests.agent.world import BATCH_CPU, NODE, World, beside
 from tests.controllers.bench import eventually
 from tests.docs.blocks import ROOT, blocks
 from tests.kube_cluster import chart, control_plane
 from volcano.api import keys, resources
+from volcano.api.meta import JsonObject
 from volcano.kube import config
 from volcano.kube.client import Client
 from volcano.kube.transport import HttpTransport
@@ -72,6 +74,7 @@ def test_the_account_suffices_and_kubernetes_takes_what_the_agent_writes(address
 
 async def live(here: World) -> None:
     """Offer, evict under pressure, taint, take everything back."""
+    await here.client.create(resources.PODS.untyped, pod_of_the_page())  # it asks for less than its limit
     await eventually(lambda: here.offers("4800"))
     node = await here.client.get(resources.NODES, NODE)
     assert int(str(node.status.capacity["kubernetes.io/batch-memory"])) > 600 << 30
@@ -92,6 +95,13 @@ async def live(here: World) -> None:
     await here.configure()
     await eventually(lambda: here.offers(None))
     assert BATCH_CPU not in (await here.client.get(resources.NODES, NODE)).status.capacity
+
+
+def pod_of_the_page() -> JsonObject:
+    [block] = [block for block in blocks(ROOT / "docs" / "agent.md") if block.language == "yaml"]
+    document: JsonObject = yaml.safe_load(block.text)
+    document["metadata"] |= {"name": "of-the-page", "namespace": "default"}
+    return document
 
 
 async def taints(here: World) -> list[str]:

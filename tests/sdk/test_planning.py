@@ -88,6 +88,7 @@ def test_wishes_arrive_where_they_belong() -> None:
     assert (spec["queue"], spec["priorityClassName"], spec["ttlSecondsAfterFinished"]) == ("ml", "high", 3600)
     assert spec_of(job)["activeDeadlineSeconds"] == 300
     assert container_of(job)["resources"]["requests"] == {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": "1"}
+    assert container_of(job)["resources"]["limits"] == {"nvidia.com/gpu": "1"}  # without, no API server takes it
     assert {"name": "A", "value": "b"} in container_of(job)["env"]
     assert {"event": "PodEvicted", "action": "TerminateJob"} in spec["policies"]
     assert spec["plugins"]["pytorch"] == ["--port=1"]

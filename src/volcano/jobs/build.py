@@ -84,13 +84,18 @@ def _template(wish: Wish) -> JsonObject:
         args=list(wish.args),
         workingDir=wish.working_dir,
         env=[{"name": name, "value": value} for name, value in wish.environment.items()],
-        resources=_set(requests=dict(wish.requests), limits=dict(wish.limits)),
+        resources=_set(requests=dict(wish.requests), limits={**_counted(wish.requests), **wish.limits}),
     )
     spec = {"restartPolicy": "Never", "containers": [container]}
     return {
         "metadata": {"name": wish.name, "labels": {"job.volcano.sh": wish.name}},
         "spec": spec | _set(activeDeadlineSeconds=wish.time_limit_seconds),
     }
+
+
+def _counted(requests: Mapping[str, str]) -> dict[str, str]:
+    """Of devices and the like, Kubernetes wants a limit that is the request; its own names may be overcommitted."""
+    return {name: amount for name, amount in requests.items() if "/" in name and "kubernetes.io/" not in name}
 
 
 def _set(**fields: Any) -> JsonObject:

@@ -46,6 +46,10 @@ def test_the_number_of_pods_is_limited_too() -> None:
     assert refusal.reason == "OutOfpods"
 
 
+def test_what_others_offer_on_the_node_is_theirs_to_count() -> None:
+    assert admit(pod(container("true", **asking(**{"kubernetes.io/batch-cpu": "900"}))), [], NODE) is None
+
+
 def test_an_address_is_stable_and_avoids_those_taken() -> None:
     first = loopback_address("u1", ())
 

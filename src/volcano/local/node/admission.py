@@ -47,12 +47,17 @@ def _requests(container: JsonObject) -> Requests:
 
 
 def admit(pod: JsonObject, active: Iterable[Requests], allocatable: Mapping[str, str]) -> Rejection | None:
-    """None when `pod` fits beside the pods already `active`, else the reason it is refused."""
+    """None when `pod` fits beside the pods already `active`, else the reason it is refused.
+
+    What others offer on this node, as the node agent does, the node does not count.
+    """
     wanted = requests_of(pod)
     used = Requests()
     for amounts in active:
         used += amounts
     for name, amount in sorted(wanted.items()):
+        if "/" in name and name not in allocatable:
+            continue
         capacity = quantity.milli(allocatable.get(name, "0"))
         if used[name] + amount > capacity:
             return Rejection(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,11 @@ async def test_a_created_object_gets_what_the_server_owns() -> None:
         assert (made["metadata"]["generation"], made["status"]["phase"]) == (1, "Pending")
         again = await call.post(PODS, pod("a"))
         assert (again.status, again["reason"], again.message) == (409, "AlreadyExists", 'pods "a" already exists')
+
+
+def asking(name: str = "a", **resources: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": resources}
+    return {"metadata": {"name": name}, "spec": {"containers": [container]}}
 
 
 async def test_names_are_generated_from_a_base() -> None:
@@ -44,6 +50,9 @@ async def test_names_are_generated_from_a_base() -> None:
             422,
             "containers[0].image: Required",
         ),
+        (asking(requests={"example.com/gpu": 1}), 422, "Limit must be set for non overcommitable resources"),
+        (asking(requests={"a.b/c": 1}, limits={"a.b/c": 2}), 422, "must be equal to a.b/c limit of 2"),
+        (asking(requests={"hugepages-2Mi": "2Mi"}), 422, "Limit must be set for non overcommitable resources"),
         ({"metadata": {"name": "a"}, "spec": {"containers": "c"}}, 400, "spec.containers"),
         ({**pod("a"), "kind": "Node"}, 400, "kind 'Node'"),
         (pod("a", metadata={"namespace": "other"}), 400, "does not match the namespace sent on the request"),
@@ -60,6 +69,13 @@ async def test_bad_objects_are_refused_by_name_and_field(document: object, statu
 
         assert (answer.status, words in answer.message) == (status, True), answer.message
         assert (await call.get(PODS)).names == []
+
+
+async def test_resources_of_kubernetes_own_names_may_be_overcommitted() -> None:
+    async with api() as call:
+        await call.made(PODS, asking(requests={"kubernetes.io/batch-cpu": 500}))
+        more = asking(requests={"kubernetes.io/batch-cpu": 500}, limits={"kubernetes.io/batch-cpu": "1k"}, name="b")
+        await call.made(PODS, more)
 
 
 async def test_objects_need_a_namespace_that_stays() -> None:

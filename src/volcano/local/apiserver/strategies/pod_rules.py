@@ -122,12 +122,12 @@ def _resource_causes(resources: JsonObject, field: str) -> list[Cause]:
             causes += _amount_causes(name, amount, f"{field}.{section}[{name}]")
     for name, amount in requests.items():
         limit = limits.get(name)
-        extended = "/" in name
+        counted = _is_extended(name) or name.startswith("hugepages-")
         if limit is None:
-            if extended:
+            if counted:
                 why = "Limit must be set for non overcommitable resources"
                 causes.append(required(f"{field}.limits", why))
-        elif extended and quantity.parse(limit) != quantity.parse(amount):
+        elif counted and quantity.parse(limit) != quantity.parse(amount):
             why = f"must be equal to {name} limit of {limit}"
             causes.append(cause(f"{field}.requests", f'Invalid value: "{amount}": {why}'))
         elif quantity.parse(amount) > quantity.parse(limit):
@@ -139,9 +139,14 @@ def _resource_causes(resources: JsonObject, field: str) -> list[Cause]:
 def _amount_causes(name: str, amount: str, field: str) -> list[Cause]:
     if quantity.milli(amount) < 0:
         return [cause(field, f'Invalid value: "{amount}": must be greater than or equal to 0')]
-    if "/" in name and quantity.milli(amount) % 1000:
+    if _is_extended(name) and quantity.milli(amount) % 1000:
         return [cause(field, f'Invalid value: "{quantity.canonical(amount)}": must be an integer')]
     return []
+
+
+def _is_extended(name: str) -> bool:
+    """Resources outside Kubernetes' own names are counted, never overcommitted."""
+    return "/" in name and "kubernetes.io/" not in name
 
 
 def _toleration_causes(toleration: JsonObject, field: str) -> list[Cause]:

@@ -1,0 +1,37 @@
+"""A batch job on what the agent offers of a real node, until the node is under pressure: as the job's owner sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agent import colocation
+from volcano.api import keys, resources
+from volcano.api.core.nodes import Node
+from volcano.sdk import Client, Evicted
+
+BUSY = ["sh", "-c", "while :; do :; done"]
+AMOUNTS = {"kubernetes.io/batch-cpu": "300"}
+TEMPLATE = {
+    "metadata": {"annotations": {keys.QOS_LEVEL: "BE"}},
+    "spec": {"containers": [{"resources": {"requests": AMOUNTS, "limits": AMOUNTS}}]},
+}
+
+
+@pytest.mark.skipif(bool(colocation.absence()), reason=str(colocation.absence()))
+def test_a_job_runs_on_spare_resources_and_is_told_why_it_was_evicted() -> None:
+    with colocation.colocation() as here, Client(str(here.cluster.kubeconfig)) as client:
+        here.start_agent(every=0.2, features="-NetworkQoS,*")
+        colocation.wait(lambda: "kubernetes.io/batch-cpu" in node_of(here).status.allocatable, 30)
+        job = client.submit(BUSY, template=TEMPLATE, on_eviction="fail")
+        job.wait(30, until="running")
+        [pod] = job.members()
+        cgroup = here.hierarchy.pod(pod["metadata"]["uid"], "BestEffort")
+        colocation.wait(lambda: here.quota(cgroup) == 30_000, 30)
+        here.configure(evictingConfig={"evictingCPUHighWatermark": 10, "evictingCPULowWatermark": 5})
+        with pytest.raises(Evicted, match="Evict offline pod due to cpu resource pressure"):
+            job.result(30)
+        assert keys.OFFLINE_JOB_EVICTING in [taint.key for taint in node_of(here).spec.taints]
+
+
+def node_of(here: colocation.Colocation) -> Node:
+    return here.cluster.run(here.cluster.client.get(resources.NODES, "local"))
