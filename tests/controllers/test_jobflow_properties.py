@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from volcano.api import batch
+from volcano.api import phases
 from volcano.api.batch import Job
 from volcano.api.flow import JobFlow, JobFlowStatus
 from volcano.controllers.jobflow import machine
@@ -26,22 +26,22 @@ from volcano.controllers.jobflow.probes import Question
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 NEXT = {
-    "": [batch.PENDING],
-    batch.PENDING: [batch.RUNNING, batch.FAILED],
-    batch.RUNNING: [batch.COMPLETING, batch.FAILED, batch.TERMINATED, batch.ABORTED, batch.RESTARTING],
-    batch.RESTARTING: [batch.PENDING],
-    batch.ABORTED: [batch.RESTARTING],
-    batch.COMPLETING: [batch.COMPLETED],
+    "": [phases.PENDING],
+    phases.PENDING: [phases.RUNNING, phases.FAILED],
+    phases.RUNNING: [phases.COMPLETING, phases.FAILED, phases.TERMINATED, phases.ABORTED, phases.RESTARTING],
+    phases.RESTARTING: [phases.PENDING],
+    phases.ABORTED: [phases.RESTARTING],
+    phases.COMPLETING: [phases.COMPLETED],
 }
 GOOD = {
-    "": batch.PENDING,
-    batch.PENDING: batch.RUNNING,
-    batch.RUNNING: batch.COMPLETING,
-    batch.COMPLETING: batch.COMPLETED,
-    batch.RESTARTING: batch.PENDING,
-    batch.ABORTED: batch.RESTARTING,
+    "": phases.PENDING,
+    phases.PENDING: phases.RUNNING,
+    phases.RUNNING: phases.COMPLETING,
+    phases.COMPLETING: phases.COMPLETED,
+    phases.RESTARTING: phases.PENDING,
+    phases.ABORTED: phases.RESTARTING,
 }
-BROKEN = {batch.FAILED, batch.TERMINATED}
+BROKEN = {phases.FAILED, phases.TERMINATED}
 
 
 class FlowLife(RuleBasedStateMachine):
@@ -179,7 +179,7 @@ class FlowLife(RuleBasedStateMachine):
     def check_target(self, target: str) -> None:
         """A step starts after its targets completed, or, with a probe, while they answer."""
         job = self.seen.get(target)
-        completed = job.status.state.phase == batch.COMPLETED if job is not None else False
+        completed = job.status.state.phase == phases.COMPLETED if job is not None else False
         known = target in self.flow.status.completed_jobs
         assert completed or known or (self.probed and target in self.answering)
 

@@ -11,30 +11,7 @@ from msgspec import field
 
 from volcano.api.constraints import DNS_LABEL, DNS_SUBDOMAIN, INT32, Schema
 from volcano.api.meta import JsonObject, Model, ObjectMeta, ObjectReference, Time
-
-# Phases of a job
-PENDING: Final = "Pending"
-ABORTING: Final = "Aborting"
-ABORTED: Final = "Aborted"
-RUNNING: Final = "Running"
-RESTARTING: Final = "Restarting"
-COMPLETING: Final = "Completing"
-COMPLETED: Final = "Completed"
-TERMINATING: Final = "Terminating"
-TERMINATED: Final = "Terminated"
-FAILED: Final = "Failed"
-JOB_PHASES: Final = (
-    PENDING,
-    ABORTING,
-    ABORTED,
-    RUNNING,
-    RESTARTING,
-    COMPLETING,
-    COMPLETED,
-    TERMINATING,
-    TERMINATED,
-    FAILED,
-)
+from volcano.api.phases import JOB_PHASES
 
 LIFECYCLE_EVENTS: Final = (
     "*",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volcano.api.resources import EVENTS, JOBS
-from volcano.cli import job_view
 from volcano.cli.completing import queues
 from volcano.cli.connection import on_cluster
 from volcano.cli.errors import fail
@@ -21,10 +20,9 @@ from volcano.cli.logs import log_flags, print_logs
 from volcano.cli.objects import all_of, listed, one
 from volcano.cli.output import output_flag, print_documents, show
 from volcano.cli.text import on_terminal
-from volcano.jobs import build, podgroups
+from volcano.jobs import build
 from volcano.jobs.amounts import AmountError, parse_resources
 from volcano.jobs.control import send_command
-from volcano.jobs.failures import failed_pods, failure_lines, stuck_lines, stuck_pods
 from volcano.jobs.phases import phase_of
 
 if TYPE_CHECKING:
@@ -173,6 +171,10 @@ async def view(client: Client, name: str, namespace: str, output: str) -> None:
 
 async def told(client: Client, document: Document, namespace: str, *, conditions: bool = True) -> str:
     """All there is to say about a job, for people."""
+    from volcano.cli import job_view
+    from volcano.jobs import podgroups
+    from volcano.jobs.failures import failed_pods, failure_lines, stuck_lines, stuck_pods
+
     name = document["metadata"].get("name", "")
     events = (await client.list(EVENTS.untyped, namespace)).items
     own = [event for event in events if event["metadata"].get("name", "").startswith(f"{name}.")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import zlib
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -17,10 +16,9 @@ from volcano.cli.flags import namespace_flag, one_name
 from volcano.cli.objects import one
 from volcano.cli.statuses import NO
 from volcano.cli.text import on_terminal
-from volcano.jobs.amounts import AmountError, parse_seconds
-from volcano.jobs.logs import Choice, Line, followed, written
 
 if TYPE_CHECKING:
+    from volcano.jobs.logs import Choice, Line
     from volcano.kube.client import Client
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,6 +39,9 @@ def log_flags(command: F) -> F:
     def with_choice(
         *args: Any, container: str | None, tail: int | None, since: str, previous: bool, **kwargs: Any
     ) -> Any:
+        from volcano.jobs.amounts import AmountError, parse_seconds
+        from volcano.jobs.logs import Choice
+
         try:
             seconds = parse_seconds(since) if since else None
         except AmountError as error:
@@ -66,6 +67,8 @@ async def logs(client: Client, name: str, namespace: str, follow: bool, choice: 
 
 async def print_logs(client: Client, name: str, namespace: str, *, follow: bool, choice: Choice, prefix: bool) -> int:
     """Print the lines; 1 when there was no log to read at all."""
+    from volcano.jobs.logs import followed, written
+
     await one(client, JOBS, name, namespace)
     colored = on_terminal()
     read, troubles = False, False
@@ -85,5 +88,7 @@ async def print_logs(client: Client, name: str, namespace: str, *, follow: bool,
 def _shown(line: Line, *, colored: bool) -> str:
     if not colored:
         return f"{line.pod}: {line.text}"
+    import zlib
+
     color = COLORS[zlib.crc32(line.pod.encode()) % len(COLORS)]
     return f"{click.style(line.pod, fg=color)}: {line.text}"

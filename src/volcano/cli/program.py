@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -20,7 +21,15 @@ GARBAGE = 50_000
 def main(command: click.Command, name: str) -> NoReturn:
     """Be the program: run it and end the process."""
     gc.set_threshold(GARBAGE)
-    sys.exit(run(command, name))
+    leave(run(command, name))
+
+
+def leave(status: int) -> NoReturn:
+    """End the process at once: taking all modules apart one by one costs a tenth of what a short command takes."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BrokenPipeError):  # its reader has left: nobody misses the rest
+            stream.flush()
+    os._exit(status)
 
 
 def run(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:

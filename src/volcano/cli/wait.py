@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volcano.api import batch, flow
+from volcano.api import flow, phases
 from volcano.cli.completing import targets
 from volcano.cli.connection import on_cluster
 from volcano.cli.errors import fail
@@ -28,7 +28,7 @@ Document = dict[str, Any]
 
 ENDS = {"Job": FINISHED, "JobFlow": frozenset({"Succeed", "Failed"}), "Pod": frozenset({"Succeeded", "Failed"})}
 """Phases from which an object of the kind goes nowhere by itself."""
-WELL = {"Job": batch.COMPLETED, "JobFlow": flow.FLOW_PHASES[0], "Pod": "Succeeded"}
+WELL = {"Job": phases.COMPLETED, "JobFlow": flow.FLOW_PHASES[0], "Pod": "Succeeded"}
 
 
 @click.command()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from volcano.api import batch
+from volcano.api import phases
 
 Document = dict[str, Any]
 
-FINISHED: Final = frozenset({batch.COMPLETED, batch.FAILED, batch.TERMINATED, batch.ABORTED})
+FINISHED: Final = frozenset({phases.COMPLETED, phases.FAILED, phases.TERMINATED, phases.ABORTED})
 """Phases that a job does not leave by itself."""
 COUNTS: Final = ("pending", "running", "succeeded", "failed", "terminating")
 

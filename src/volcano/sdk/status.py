@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from volcano.api import batch
+from volcano.api import phases
 from volcano.jobs.failures import failure_lines
 from volcano.jobs.phases import FINISHED, phase_of
 from volcano.sdk.errors import Cancelled, Evicted, Failed, JobError, TimedOut
@@ -22,16 +22,16 @@ class Phase(StrEnum):
     """Where a job is in its life. UNSEEN: the job controller has not looked at it yet."""
 
     UNSEEN = ""
-    PENDING = batch.PENDING
-    ABORTING = batch.ABORTING
-    ABORTED = batch.ABORTED
-    RUNNING = batch.RUNNING
-    RESTARTING = batch.RESTARTING
-    COMPLETING = batch.COMPLETING
-    COMPLETED = batch.COMPLETED
-    TERMINATING = batch.TERMINATING
-    TERMINATED = batch.TERMINATED
-    FAILED = batch.FAILED
+    PENDING = phases.PENDING
+    ABORTING = phases.ABORTING
+    ABORTED = phases.ABORTED
+    RUNNING = phases.RUNNING
+    RESTARTING = phases.RESTARTING
+    COMPLETING = phases.COMPLETING
+    COMPLETED = phases.COMPLETED
+    TERMINATING = phases.TERMINATING
+    TERMINATED = phases.TERMINATED
+    FAILED = phases.FAILED
 
 
 @dataclass(frozen=True)

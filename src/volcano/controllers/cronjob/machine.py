@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from volcano.api.batch import ABORTED, COMPLETED, FAILED, TERMINATED
 from volcano.api.cron import ScheduleError
 from volcano.api.meta import ObjectReference, controller_of
+from volcano.api.phases import ABORTED, COMPLETED, FAILED, TERMINATED
 from volcano.controllers.cronjob import times
 from volcano.controllers.notes import NORMAL, WARNING, Note
 from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from volcano.api import batch, bus
+from volcano.api import bus, phases
 
 
 class Phase(StrEnum):
-    PENDING = batch.PENDING
-    RUNNING = batch.RUNNING
-    RESTARTING = batch.RESTARTING
-    ABORTING = batch.ABORTING
-    ABORTED = batch.ABORTED
-    COMPLETING = batch.COMPLETING
-    COMPLETED = batch.COMPLETED
-    TERMINATING = batch.TERMINATING
-    TERMINATED = batch.TERMINATED
-    FAILED = batch.FAILED
+    PENDING = phases.PENDING
+    RUNNING = phases.RUNNING
+    RESTARTING = phases.RESTARTING
+    ABORTING = phases.ABORTING
+    ABORTED = phases.ABORTED
+    COMPLETING = phases.COMPLETING
+    COMPLETED = phases.COMPLETED
+    TERMINATING = phases.TERMINATING
+    TERMINATED = phases.TERMINATED
+    FAILED = phases.FAILED
 
 
 FINAL = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.TERMINATED})

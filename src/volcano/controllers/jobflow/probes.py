@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from volcano.api.batch import COMPLETED
+from volcano.api.phases import COMPLETED
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job, TaskSpec

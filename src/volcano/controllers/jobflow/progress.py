@@ -9,7 +9,7 @@ import datetime
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from volcano.api import batch, duration
+from volcano.api import duration, phases
 from volcano.api.flow import FlowCondition, FlowJobStatus, JobFlowState, JobFlowStatus, JobRunningHistory
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from volcano.api.flow import JobFlow
 
 LISTS: Final = {
-    batch.PENDING: "pending_jobs",
-    batch.RUNNING: "running_jobs",
-    batch.FAILED: "failed_jobs",
-    batch.COMPLETED: "completed_jobs",
-    batch.TERMINATED: "terminated_jobs",
+    phases.PENDING: "pending_jobs",
+    phases.RUNNING: "running_jobs",
+    phases.FAILED: "failed_jobs",
+    phases.COMPLETED: "completed_jobs",
+    phases.TERMINATED: "terminated_jobs",
 }
 ELSEWHERE: Final = "un_know_jobs"
-UNLISTED: Final = frozenset({batch.COMPLETING, batch.TERMINATING})
+UNLISTED: Final = frozenset({phases.COMPLETING, phases.TERMINATING})
 
 
 def status_of(flow: JobFlow, jobs: Mapping[str, Job], now: datetime.datetime) -> JobFlowStatus:
@@ -52,9 +52,9 @@ def status_of(flow: JobFlow, jobs: Mapping[str, Job], now: datetime.datetime) ->
 def ended(status: JobFlowStatus) -> dict[str, str]:
     """Jobs that the status knows to have come to an end, with their last phase."""
     return {
-        **dict.fromkeys(status.completed_jobs, batch.COMPLETED),
-        **dict.fromkeys(status.failed_jobs, batch.FAILED),
-        **dict.fromkeys(status.terminated_jobs, batch.TERMINATED),
+        **dict.fromkeys(status.completed_jobs, phases.COMPLETED),
+        **dict.fromkeys(status.failed_jobs, phases.FAILED),
+        **dict.fromkeys(status.terminated_jobs, phases.TERMINATED),
     }
 
 

@@ -1,0 +1,28 @@
+"""The phases of a job. Apart from its types, so that who only compares phases need not load these."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PENDING: Final = "Pending"
+ABORTING: Final = "Aborting"
+ABORTED: Final = "Aborted"
+RUNNING: Final = "Running"
+RESTARTING: Final = "Restarting"
+COMPLETING: Final = "Completing"
+COMPLETED: Final = "Completed"
+TERMINATING: Final = "Terminating"
+TERMINATED: Final = "Terminated"
+FAILED: Final = "Failed"
+JOB_PHASES: Final = (
+    PENDING,
+    ABORTING,
+    ABORTED,
+    RUNNING,
+    RESTARTING,
+    COMPLETING,
+    COMPLETED,
+    TERMINATING,
+    TERMINATED,
+    FAILED,
+)

@@ -1,0 +1,94 @@
+"""Commands start quickly because they import little: what is heavy is loaded by those that need it.
+
+Times are measured by benchmarks/startup.py; a busy machine cannot fail this test.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from volcano.testing.cluster import LocalCluster, local_cluster
+
+HEAVY = (
+    "cel_expr_python",
+    "cryptography",
+    "kubernetes_validate",
+    "numpy",
+    "rich",
+    "volcano.api.batch",
+    "volcano.api.builtin_schemas",
+    "volcano.api.core",
+    "volcano.controllers.runtime",
+    "volcano.local.apiserver.app",
+    "volcano.scheduler",
+    "volcano.sdk",
+    "volcano.webhooks",
+)
+MOST_MODULES = 300
+"""Python with nothing has 60, click and asyncio with TLS 200 more."""
+PROGRAM = """
+import sys
+from importlib import import_module
+
+from volcano.cli import program
+
+name, *sys.argv = sys.argv[1:]
+leave = program.leave
+program.leave = lambda status: (print(*sys.modules, file=sys.stderr), leave(status))
+import_module(name).main()
+"""
+COMMANDS = [
+    "vcctl --help",
+    "vcctl version",
+    "vcctl job list",
+    "vcctl job view --help",
+    "vcctl queue list",
+    "vcctl queue tree",
+    "vcctl pod list",
+    "vcctl podgroup list",
+    "vcctl jobflow list",
+    "vcctl cronjob list",
+    "vcctl hypernode list",
+    "vcctl events",
+    "vcctl logs --help",
+    "vcctl apply --help",
+    "vcctl top --once",
+    "vjobs",
+    "vqueues",
+    "vsub --help",
+    "vcancel --help",
+    "vsuspend --help",
+    "vresume --help",
+]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with local_cluster(cpus=1) as running:
+        yield running
+
+
+@pytest.mark.xdist_group("startup")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_imports_no_more_than_it_needs(command: str, cluster: LocalCluster) -> None:
+    name = command.split(maxsplit=1)[0]
+    module = "volcano.cli.main" if name == "vcctl" else f"volcano.cli.slurm.{name}"
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, module, *command.split()],
+        env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    modules = done.stderr.splitlines()[-1].split()
+    assert [module for module in modules if module in HEAVY] == []
+    assert len(modules) < MOST_MODULES
