@@ -23,7 +23,7 @@ from typing import Any
 
 from volcano.agent.cgroups import Hierarchy, version_of
 from volcano.agent.configuration import NAME
-from volcano.agent.values import read_quota
+from volcano.agent.values import read_quota, share_file
 from volcano.api import keys, resources
 from volcano.testing.cluster import LocalCluster, local_cluster
 
@@ -73,14 +73,18 @@ CONFIGURATION = {
 
 def absence() -> str | None:
     """Why this machine cannot show it, or None."""
-    if os.geteuid():
-        return "cgroups can only be made by root"
-    name = "cpu/cpu.shares" if version_of(MOUNT) == "v1" else "cgroup.controllers"
-    if not (MOUNT / name).exists():
-        return f"there is no {MOUNT / name}"
-    if version_of(MOUNT) == "v2" and "cpu" not in (MOUNT / name).read_text().split():
-        return "the CPU controller is not given to us"
-    return None
+    hierarchy = Hierarchy(MOUNT, version_of(MOUNT), "cgroupfs")
+    share = hierarchy.file(f"volcano-probe-{os.getpid()}", share_file(hierarchy.version))
+    try:
+        if hierarchy.version == "v2":
+            (MOUNT / "cgroup.subtree_control").write_text("+cpu")
+        share.parent.mkdir()
+    except OSError as problem:
+        return f"no cgroups can be made here: {problem}"
+    try:
+        return None if share.exists() else f"the CPU controller is not given to {share.parent}"
+    finally:
+        share.parent.rmdir()
 
 
 @dataclass

@@ -6,8 +6,10 @@ import pytest
 
 from tests.agent import colocation
 
+WHY_NOT = colocation.absence()
 
-@pytest.mark.skipif(bool(colocation.absence()), reason=str(colocation.absence()))
+
+@pytest.mark.skipif(bool(WHY_NOT), reason=str(WHY_NOT))
 def test_online_pods_keep_their_throughput_and_batch_pods_get_the_rest() -> None:
     found = colocation.measure(every=0.2, seconds=0.4)
     assert found["online_percent_of_alone_without_agent"] < 80, found

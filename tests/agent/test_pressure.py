@@ -16,8 +16,10 @@ TEMPLATE = {
     "spec": {"containers": [{"resources": {"requests": AMOUNTS, "limits": AMOUNTS}}]},
 }
 
+WHY_NOT = colocation.absence()
 
-@pytest.mark.skipif(bool(colocation.absence()), reason=str(colocation.absence()))
+
+@pytest.mark.skipif(bool(WHY_NOT), reason=str(WHY_NOT))
 def test_a_job_runs_on_spare_resources_and_is_told_why_it_was_evicted() -> None:
     with colocation.colocation() as here, Client(str(here.cluster.kubeconfig)) as client:
         here.start_agent(every=0.2, features="-NetworkQoS,*")
