@@ -26,10 +26,10 @@ _NOTHING_IN_FORCE: Final = "network qos has not been initialized, please enable 
 class Flags:
     """The command line behind the command. What is left empty stays as it is."""
 
-    online_bandwidth_watermark: str = flag("", "together, all traffic below it leaves room for more of batch pods")
-    offline_low_bandwidth: str = flag("", "what batch pods have together when there is no room")
-    offline_high_bandwidth: str = flag("", "what batch pods may have together when there is")
-    check_interval: str = flag("", "nanoseconds; kept for those who ask, the kernel needs none")
+    online_bandwidth_watermark: str = flag("", "as long as all traffic is below it, batch pods may have the high bandwidth")
+    offline_low_bandwidth: str = flag("", "what batch pods can be sure of together, as 100Mbps")
+    offline_high_bandwidth: str = flag("", "what batch pods may have together")
+    check_interval: str = flag("", "nanoseconds; only shown again, the kernel decides for each packet")
     enable_network_qos: bool = flag(False, "for prepare: put the limits in force, or take them back")
 
 
