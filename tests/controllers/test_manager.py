@@ -179,3 +179,48 @@ def test_a_kind_that_cannot_be_read_stops_only_who_needs_it(
                 await asyncio.gather(running, return_exceptions=True)
 
     asyncio.run(main())
+
+
+def test_a_right_that_is_missing_ends_no_job() -> None:
+    """Pods may not be created: the job says so and waits, the daemon is not ready and says why; then it is granted."""
+    denial = 'pods is forbidden: User "vc" cannot create resource "pods" in API group "" in the namespace "default"'
+    status = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": denial}
+
+    async def main() -> None:
+        async with bench(running=False) as world:
+            granted = False
+
+            async def denying(request: Request) -> Response:
+                if request.method == "POST" and request.path.endswith("/pods") and not granted:
+                    return Response(403, {"content-type": "application/json"}, msgspec.json.encode(status))
+                return await world.wire.handle(request)
+
+            client = Client(InProcessTransport(denying), user_agent=manager.PROGRAM)
+            flags = Flags(leader_elect_resource_namespace=NAMESPACE, max_requeue_num=1)
+            runtime = manager.build(client, flags, Registry())
+            running = asyncio.create_task(runtime.run())
+            try:
+                await world.submit("one")
+                await world.admit("one")
+
+                async def told() -> bool:
+                    events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
+                    return {"FailedCreate", "Waits"} <= {event.reason for event in events if denial in event.message}
+
+                await eventually(told)
+                assert f"job-controller lacks a right: failed to create 2 pods of 2: {denial}" in (
+                    runtime.problem() or ""
+                )
+                await asyncio.sleep(0.2)
+                granted = True
+                await eventually(lambda: world.has_pods(2, "one"))
+
+                async def ready() -> bool:
+                    return runtime.problem() is None
+
+                await eventually(ready)
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(main())

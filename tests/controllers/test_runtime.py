@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from volcano.controllers.runtime import Loop, LoopMetrics
 from volcano.http.metrics import Registry
-from volcano.kube.errors import Conflict, TooManyRequests
+from volcano.kube.errors import Conflict, Forbidden, TooManyRequests
 from volcano.kube.workqueue import WorkQueue
 
 
@@ -95,3 +95,37 @@ def test_one_bad_object_spoils_only_itself() -> None:
     registry = run(controller, "bad", "good", "better", max_requeues=1)
     assert controller.attempts == {"bad": 2, "good": 1, "better": 1}
     assert b'workqueue_retries_total{name="scripted"} 1' in registry.render()
+
+
+DENIED = 'pods is forbidden: User "vc" cannot create resource "pods" in API group "" in the namespace "n"'
+
+
+def test_a_right_that_is_missing_condemns_nobody_and_is_named_until_it_is_there() -> None:
+    granted, named = 8, []
+
+    def script(key: str, attempt: int) -> Exception | None:
+        named.append(loop.problem())
+        return Forbidden(DENIED) if attempt < granted else None
+
+    controller = Scripted(script)
+    loop = Loop(controller, LoopMetrics(Registry()), max_requeues=3)
+
+    async def main() -> None:
+        running = asyncio.create_task(loop.run())
+        controller.queue.add("a")
+        await asyncio.sleep(0.3)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(main())
+    assert controller.attempts == {"a": granted}
+    assert controller.given_up == []
+    assert named[1:] == [f"scripted lacks a right: {DENIED}"] * (granted - 1)
+    assert loop.problem() is None
+
+
+def test_admission_that_forbids_an_object_is_a_refusal() -> None:
+    refusal = Forbidden('pods "p" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true')
+    controller = Scripted(lambda _key, _attempt: refusal)
+    run(controller, "a")
+    assert controller.given_up[:1] == ["a"]

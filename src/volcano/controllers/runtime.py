@@ -18,7 +18,7 @@ from volcano.http.lifetime import keep_collector_settled
 from volcano.http.metrics import Registry
 from volcano.kube.client import Client
 from volcano.kube.complaints import Complaints
-from volcano.kube.errors import ApiError, InternalError, ServiceUnavailable, Timeout, TooManyRequests
+from volcano.kube.errors import ApiError, Forbidden, InternalError, ServiceUnavailable, Timeout, TooManyRequests
 from volcano.kube.events import EventRecorder
 from volcano.kube.informer import EventHandler, Informer
 from volcano.kube.rivals import Rivals
@@ -38,6 +38,10 @@ SERVER_TROUBLE = (OSError, TimeoutError, TooManyRequests, ServiceUnavailable, In
 
 class Waits(Exception):
     """Somebody else has to move first (create a claim, free a name): the key is tried again, however often."""
+
+
+class NotAllowed(Waits):
+    """The account of the daemon lacks a right."""
 
 
 def _now() -> datetime.datetime:
@@ -133,6 +137,13 @@ class Loop:
         self._metrics = metrics
         self._max_requeues = max_requeues
         self._refusals: dict[str, int] = {}
+        self._denied: dict[str, str] = {}
+        """What could not be done for want of a right, by key."""
+
+    def problem(self) -> str | None:
+        """Which right the controller lacks; somebody has to grant it, and no object is given up over it."""
+        denial = next(iter(self._denied.values()), None)
+        return f"{self._controller.name} lacks a right: {denial}" if denial else None
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -144,20 +155,32 @@ class Loop:
         started = asyncio.get_running_loop().time()
         try:
             await self._controller.reconcile(key)
-        except Waits as error:
-            log.info("%s: %s waits: %s", name, key, error)
-            self._later(key, error)
-        except SERVER_TROUBLE as error:
-            log.warning("%s: %s waits for the API server: %s", name, key, error)
-            self._later(key, error)
-        except Exception as error:
-            expected = isinstance(error, ApiError | ValueError | LookupError)
-            log.warning("%s: %s failed: %s", name, key, error, exc_info=None if expected else error)
-            await self._refused(key, error)
+        except Exception as error:  # noqa: BLE001 - judged by what it is
+            await self._failed(key, error)
         else:
             self._controller.queue.forget(key)
             self._refusals.pop(key, None)
+            self._denied.pop(key, None)
         self._metrics.seconds.labels(name).observe(asyncio.get_running_loop().time() - started)
+
+    async def _failed(self, key: str, error: Exception) -> None:
+        name = self._controller.name
+        if isinstance(error, NotAllowed) or (isinstance(error, Forbidden) and error.lacks_right):
+            log.error("%s: %s waits for a right: %s", name, key, error)
+            self._denied[key] = str(error)
+            self._later(key, error)
+            return
+        self._denied.pop(key, None)
+        if isinstance(error, Waits):
+            log.info("%s: %s waits: %s", name, key, error)
+            self._later(key, error)
+        elif isinstance(error, SERVER_TROUBLE):
+            log.warning("%s: %s waits for the API server: %s", name, key, error)
+            self._later(key, error)
+        else:
+            expected = isinstance(error, ApiError | ValueError | LookupError)
+            log.warning("%s: %s failed: %s", name, key, error, exc_info=None if expected else error)
+            await self._refused(key, error)
 
     def _later(self, key: str, error: BaseException) -> None:
         self._metrics.retries.labels(self._controller.name).inc()
@@ -218,6 +241,7 @@ class Runtime:
         self._complaints = Complaints(context.recorder, about)
         self.server_version = ServerVersion(context.client, self._complaints)
         self._controllers: list[tuple[Controller, Followed]] = []
+        self._loops: list[Loop] = []
         self._max_requeues = max_requeues if max_requeues >= 0 else UNLIMITED
         self._metrics = LoopMetrics(context.metrics)
 
@@ -261,16 +285,21 @@ class Runtime:
         for informer in followed:
             await informer.synced()
         log.info("reconciling: %s", controller.name)
-        await Loop(controller, self._metrics, self._max_requeues).run()
+        loop = Loop(controller, self._metrics, self._max_requeues)
+        self._loops.append(loop)
+        await loop.run()
 
     def problem(self) -> str | None:
         """A readiness check: which controllers wait, and for what."""
-        return self._waits(lambda informer: informer.problem())
+        return _joined(self._waits(lambda informer: informer.problem()), self._denials())
 
     def _complaint(self) -> str | None:
         """The same without those whose first list is on its way, and what else there is to tell."""
         waits = self._waits(lambda informer: informer.problem() if informer.trouble else None)
-        return "; ".join(filter(None, (waits, self.rivalry()))) or None
+        return _joined(waits, self._denials(), self.rivalry())
+
+    def _denials(self) -> str | None:
+        return _joined(*(loop.problem() for loop in self._loops))
 
     def rivalry(self) -> str | None:
         """A note for /readyz: where another installation is at work."""
@@ -281,4 +310,8 @@ class Runtime:
         for controller, followed in self._controllers:
             if kinds := sorted(filter(None, map(problem_of, followed))):
                 waits.append(f"{controller.name} waits for {', '.join(kinds)}")
-        return "; ".join(waits) or None
+        return _joined(*waits)
+
+
+def _joined(*texts: str | None) -> str | None:
+    return "; ".join(filter(None, texts)) or None

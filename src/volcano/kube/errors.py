@@ -50,6 +50,12 @@ class Unauthorized(ApiError):
 class Forbidden(ApiError):
     status, reason = 403, "Forbidden"
 
+    @property
+    def lacks_right(self) -> bool:
+        """Whether the caller's account may not make this request; else admission or a quota refused the object."""
+        of_account = 'User "' in self.message and '" cannot ' in self.message
+        return of_account or "cannot set blockOwnerDeletion" in self.message
+
 
 class NotFound(ApiError):
     status, reason = 404, "NotFound"

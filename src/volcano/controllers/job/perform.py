@@ -20,7 +20,7 @@ from volcano.controllers.job import pods
 from volcano.controllers.job.keypairs import new_key_pair
 from volcano.controllers.job.kill import OUT_OF_SYNC_PATCH
 from volcano.controllers.job.members import Member, member_of
-from volcano.controllers.runtime import SERVER_TROUBLE, Context, Waits
+from volcano.controllers.runtime import SERVER_TROUBLE, Context, NotAllowed, Waits
 from volcano.controllers.statuses import difference
 from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube.client import PatchKind
@@ -316,6 +316,8 @@ class Performer:
         texts = list(dict.fromkeys(str(failure) for failure in failures))[:_NAMED_ERRORS]
         self.note(job, "Warning", reason, f"{message}: [{'; '.join(texts)}]")
         text = f"failed to {verb} {len(failures)} pods of {total}: {texts[0]}"
+        if any(isinstance(failure, Forbidden) and failure.lacks_right for failure in failures):
+            raise NotAllowed(text)
         if all(is_a_matter_of_time(failure) for failure in failures):
             raise Waits(text)
         raise PlanFailed(text)
