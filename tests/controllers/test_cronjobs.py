@@ -134,7 +134,11 @@ def test_the_status_follows_the_jobs_and_old_ones_go() -> None:
             await eventually(lambda: has_jobs(world, "2030-01-01T00:01:00Z", "2030-01-01T00:02:00Z"))
             await finish(world, "2030-01-01T00:02:00Z", "Completed", "2030-01-01T00:02:20Z")
             await eventually(lambda: has_jobs(world, "2030-01-01T00:02:00Z"))
-            assert {"SawCompletedJob", "SuccessfulCreate", "SuccessfulDelete"} <= await reasons(world)
+
+            async def all_told() -> bool:
+                return {"SawCompletedJob", "SuccessfulCreate", "SuccessfulDelete"} <= await reasons(world)
+
+            await eventually(all_told)
 
     asyncio.run(main())
 

@@ -46,6 +46,34 @@ def test_a_tree_of_queues_closes_and_opens_from_its_root() -> None:
     asyncio.run(main())
 
 
+def test_a_queue_below_a_closed_one_does_not_open_and_the_order_is_done_with() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            for name, parent in (("a", "root"), ("b", "a")):
+                await make_queue(world, name, parent)
+            await eventually(lambda: is_state(world, "b", "Open"))
+            await order(world, "CloseQueue", "a")
+            await eventually(lambda: is_state(world, "b", "Closed"))
+            await order(world, "OpenQueue", "b")
+
+            async def refused() -> bool:
+                events = (await world.client.list(resources.EVENTS, "default")).items
+                return any("because its parent queue a is closing or closed" in event.message for event in events)
+
+            async def no_orders() -> bool:
+                return not (await world.client.list(resources.COMMANDS, NAMESPACE)).items
+
+            await eventually(refused)
+            await eventually(no_orders)
+            assert await is_state(world, "b", "Closed")
+
+            await order(world, "OpenQueue", "b")
+            await order(world, "OpenQueue", "a")
+            await eventually(lambda: is_state(world, "b", "Open"))
+
+    asyncio.run(main())
+
+
 def test_a_queue_closes_when_its_last_podgroup_has_completed() -> None:
     async def main() -> None:
         async with bench() as world:
@@ -81,13 +109,28 @@ def test_a_bare_pod_gets_a_group_of_its_own() -> None:
             await make_pod(world, "p", **{keys.POD_QUEUE_NAME: "default", keys.PREEMPTABLE: "true"})
 
             async def grouped() -> bool:
-                return bool(await group_of(world, "p"))
+                name = await group_of(world, "p")
+                return bool(name) and await world.exists(resources.PODGROUPS, name)
 
             await eventually(grouped)
             group = await world.client.get(resources.PODGROUPS, await group_of(world, "p"), NAMESPACE)
             assert (group.spec.min_member, group.spec.queue) == (1, "default")
             assert group.metadata.annotations[keys.PREEMPTABLE] == "true"
             assert group.metadata.owner_references[0].name == "p"
+
+    asyncio.run(main())
+
+
+def test_a_pod_that_names_its_group_gets_it_though_whoever_said_so_was_interrupted() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            owner = {"apiVersion": "example.org/v1", "kind": "Owner", "name": "o", "uid": "u-1", "controller": True}
+            await make_pod(world, "p", owner, **{keys.GROUP_NAME: "podgroup-u-1"})
+
+            async def made() -> bool:
+                return await world.exists(resources.PODGROUPS, "podgroup-u-1")
+
+            await eventually(made)
 
     asyncio.run(main())
 
@@ -109,7 +152,8 @@ def test_pods_of_a_replica_set_share_a_group_that_follows_its_annotations() -> N
             name = f"podgroup-{uid}"
 
             async def shared() -> bool:
-                return [await group_of(world, pod) for pod in ("rs-a", "rs-b")] == [name, name]
+                named = [await group_of(world, pod) for pod in ("rs-a", "rs-b")]
+                return named == [name, name] and await world.exists(resources.PODGROUPS, name)
 
             await eventually(shared)
             group = await world.client.get(resources.PODGROUPS, name, NAMESPACE)

@@ -178,6 +178,12 @@ class Server:
         await self._return()
         return msgspec.convert(stored, resource.type)
 
+    async def apply(
+        self, resource: Resource[T], document: JsonObject, *, subresource: str | None = None, field_manager: str = ""
+    ) -> T:
+        meta = document["metadata"]
+        return await self.patch_(resource, meta["name"], document, meta.get("namespace"), subresource=subresource)
+
     async def delete(
         self, resource: Resource[Any], name: str, namespace: str | None = None, *, uid: str | None = None
     ) -> None:
@@ -262,6 +268,7 @@ class Client:
     def __init__(self, server: Server) -> None:
         self.get, self.list, self.watch = server.get, server.list, server.watch
         self.create, self.update, self.patch, self.delete = server.create, server.update, server.patch_, server.delete
+        self.apply = server.apply
 
 
 def _key(name: str, namespace: str | None) -> str:

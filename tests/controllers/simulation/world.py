@@ -90,7 +90,7 @@ class World:
 
     async def rests(self) -> None:
         """Nothing is written any more."""
-        await self.pause(2 * LONGEST_BACK_OFF_SECONDS)
+        await self.pause(5 * LONGEST_BACK_OFF_SECONDS)
         writes = self.server.writes
         await self.pause(5 * LONGEST_BACK_OFF_SECONDS)
         assert self.server.writes == writes, "writes though nothing changes"

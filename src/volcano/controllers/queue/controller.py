@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from volcano.api import bus, keys, resources
 from volcano.controllers.queue import machine
-from volcano.controllers.runtime import Context
+from volcano.controllers.queue.machine import ParentShut
+from volcano.controllers.runtime import Context, Waits
+from volcano.controllers.statuses import is_newer
 from volcano.kube.errors import ApiError, NotFound
 from volcano.kube.informer import Callbacks
 from volcano.kube.workqueue import WorkQueue
@@ -37,6 +39,8 @@ class QueueController:
         self._context = context
         self._orders: dict[str, deque[str]] = {}
         self._commands: dict[str, deque[Command]] = {}
+        self._written: dict[str, Queue] = {}
+        """Queues as the server returned them to our writes: perhaps newer than the watch."""
         self._podgroups: dict[str, Counter[str]] = {}
         """Podgroups of each queue, by phase."""
         self._seen: dict[str, PodGroup] = {}
@@ -62,16 +66,18 @@ class QueueController:
 
     async def reconcile(self, key: str) -> None:
         await self._obey(key)
-        orders = self._orders.setdefault(key, deque())
+        orders = self._orders.get(key)
         while orders:
-            await self._carry_out(key, orders[0])
+            with suppress(ParentShut):  # it has been closed since
+                await self._carry_out(key, orders[0])
             orders.popleft()
         await self._carry_out(key, bus.SYNC_QUEUE)
 
     async def gave_up(self, key: str, error: Exception) -> None:
         commands, orders = self._commands.get(key), self._orders.get(key)
         if commands:
-            action = commands.popleft().action
+            action = commands[0].action
+            await self._clear(commands)
         else:
             action = orders.popleft() if orders else bus.SYNC_QUEUE
         queue = self._queues.store.get(key)
@@ -82,26 +88,47 @@ class QueueController:
         """A command is deleted when it is carried out; to open or close a queue again changes nothing."""
         commands = self._commands.get(key)
         while commands:
-            await self._carry_out(key, commands[0].action)
-            meta = commands[0].metadata
-            with suppress(NotFound):
-                await self._context.client.delete(resources.COMMANDS, meta.name, meta.namespace, uid=meta.uid or None)
-            commands.popleft()
+            action = commands[0].action
+            try:
+                await self._carry_out(key, action)
+            except ParentShut as error:
+                queue = self._known(key)
+                if self._is_about_to_open(machine.parent_of(queue)):
+                    raise Waits(str(error)) from error
+                self._note(queue, "Warning", action, f"{action} queue failed for {error}")
+            await self._clear(commands)
+        self._commands.pop(key, None)
+
+    def _is_about_to_open(self, name: str) -> bool:
+        """Somebody has ordered so, for the queue or one above it."""
+        while (queue := self._newest(name)) is not None:
+            ordered = [*self._orders.get(name, ()), *(command.action for command in self._commands.get(name, ()))]
+            if bus.OPEN_QUEUE in ordered:
+                return True
+            name = machine.parent_of(queue)
+        return False
+
+    async def _clear(self, commands: deque[Command]) -> None:
+        """The first command is done with."""
+        meta = commands[0].metadata
+        with suppress(NotFound):
+            await self._context.client.delete(resources.COMMANDS, meta.name, meta.namespace, uid=meta.uid or None)
+        commands.popleft()
 
     async def _carry_out(self, key: str, action: str) -> None:
-        queue = self._queues.store.get(key)
+        queue = self._newest(key)
         if queue is None:
             return
         waiting = machine.holding_open(self._podgroups.get(key, Counter()))
-        children = [child for child in self._queues.store.values() if machine.parent_of(child) == key]
-        parent = self._queues.store.get(machine.parent_of(queue))
+        children = [child for name in self._queues.store if machine.parent_of(child := self._known(name)) == key]
+        parent = self._newest(machine.parent_of(queue))
         await self._perform(queue, machine.step(queue, action, waiting, parent, children))
 
     async def _perform(self, queue: Queue, plan: machine.Plan) -> None:
         name = queue.metadata.name
         client = self._context.client
         if plan.parent:
-            await client.patch(resources.QUEUES, name, {"spec": {"parent": plan.parent}})
+            self._written[name] = await client.patch(resources.QUEUES, name, {"spec": {"parent": plan.parent}})
         for other in plan.closed_by_parent:
             if other != name:
                 await self._annotate(other, plan.closed_by_parent[other])
@@ -121,7 +148,7 @@ class QueueController:
             "status": {"state": state.value},
         }
         try:
-            await self._context.client.apply(
+            self._written[name] = await self._context.client.apply(
                 resources.QUEUES, document, subresource="status", field_manager=FIELD_MANAGER
             )
         except ApiError as error:
@@ -137,11 +164,11 @@ class QueueController:
             self._note(queue, "Normal", bus.CLOSE_QUEUE, "Close queue succeed")
 
     async def _annotate(self, name: str, closed: str) -> None:
-        queue = self._queues.store.get(name)
+        queue = self._newest(name)
         if queue is not None and queue.metadata.annotations.get(keys.CLOSED_BY_PARENT) == closed:
             return
         body = {"metadata": {"annotations": {keys.CLOSED_BY_PARENT: closed}}}
-        await self._context.client.patch(resources.QUEUES, name, body)
+        self._written[name] = await self._context.client.patch(resources.QUEUES, name, body)
 
     def _order(self, name: str, action: str) -> None:
         orders = self._orders.setdefault(name, deque())
@@ -157,6 +184,21 @@ class QueueController:
             phases = self._podgroups.get(name, Counter())
             for phase, family in self._gauges.items():
                 family.labels(name).set(phases[phase])
+
+    # What is known
+
+    def _newest(self, name: str) -> Queue | None:
+        """A queue as the server last returned it to us, or as the watch shows it, whichever is newer."""
+        return self._known(name) if name in self._queues.store else None
+
+    def _known(self, name: str) -> Queue:
+        seen, written = self._queues.store[name], self._written.get(name)
+        if written is None:
+            return seen
+        if is_newer(written.metadata, seen.metadata):
+            return written
+        del self._written[name]
+        return seen
 
     # What the watches tell
 
@@ -174,7 +216,8 @@ class QueueController:
     def _queue_deleted(self, queue: Queue) -> None:
         name = queue.metadata.name
         self._orders.pop(name, None)
-        self._commands.pop(name, None)
+        self._written.pop(name, None)
+        self.queue.add(name)  # commands for it are left to clear
         for family in self._gauges.values():
             family.remove(name)
 
