@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from volcano.api.keys import POD_GROUP_PREFIX
 from volcano.api.meta import JsonObject
 from volcano.api.scheduling import SCHEDULED, UNSCHEDULABLE, PodGroup
 from volcano.kube.client import Client
@@ -35,18 +36,18 @@ class Server:
         self.group.status.phase = body["status"].get("phase", self.group.status.phase)
 
 
-def written(*decisions: PodGroupDecision, seconds: float) -> list[JsonObject]:
+def written(*decisions: PodGroupDecision, seconds: float, name: str = "train") -> list[JsonObject]:
     """What has been written after so many seconds, when these decisions were made one right after the other."""
-    return asyncio.run(_written(decisions, seconds))
+    return asyncio.run(_written(name, decisions, seconds))
 
 
-async def _written(decisions: Iterable[PodGroupDecision], seconds: float) -> list[JsonObject]:
-    server = Server(gang("train", phase="Pending").pod_group)
+async def _written(name: str, decisions: Iterable[PodGroupDecision], seconds: float) -> list[JsonObject]:
+    server = Server(gang(name, phase="Pending").pod_group)
     feed, recorder = cast("Feed", server), cast("EventRecorder", None)
     writer = StatusWriter(cast("Client", server), feed, recorder)
     writing = asyncio.create_task(writer.run())
     for decision in decisions:
-        writer.accept(Decisions(podgroups={"default/train": decision}))
+        writer.accept(Decisions(podgroups={f"default/{name}": decision}))
         await asyncio.sleep(0.01)
     await asyncio.sleep(seconds)
     writing.cancel()
@@ -84,3 +85,7 @@ def test_it_is_written_as_it_is_when_its_pods_take_their_time() -> None:
 )
 def test_other_news_does_not_wait(decision: PodGroupDecision) -> None:
     assert len(written(decision, seconds=0.05)) == 1
+
+
+def test_nobody_waits_to_hear_that_a_group_made_for_its_pods_is_admitted() -> None:
+    assert written(PodGroupDecision("Inqueue"), seconds=0.05, name=f"{POD_GROUP_PREFIX}1234") == []

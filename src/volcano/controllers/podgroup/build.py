@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 API_VERSION = "scheduling.volcano.sh/v1beta1"
 _COPIED_ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
 _COPIED_LABELS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
+_WAITING = frozenset({"", "Pending"})
 _TOPOLOGY_MODES = frozenset({"hard", "soft"})
 
 V = TypeVar("V")
@@ -27,6 +28,14 @@ V = TypeVar("V")
 def needs_group(pod: PodView, scheduler_names: Collection[str]) -> bool:
     """A pod for one of our schedulers that names no group."""
     return pod.spec.scheduler_name in scheduler_names and not pod.metadata.annotations.get(keys.GROUP_NAME)
+
+
+def awaits_group(pod: PodView, scheduler_names: Collection[str]) -> bool:
+    """A pod that was told its group and may still wait for it: whoever was to create that may have been interrupted."""
+    meta = pod.metadata
+    if pod.spec.scheduler_name not in scheduler_names or pod.status.phase not in _WAITING:
+        return False
+    return meta.deletion_timestamp is None and meta.annotations.get(keys.GROUP_NAME) == name_for(meta)
 
 
 def name_for(meta: ObjectMeta) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import field
@@ -90,12 +91,17 @@ class PodGroupController:
 
     async def _group_pod(self, key: str) -> None:
         pod = self._pods.store.get(key)
-        if pod is None or not build.needs_group(pod, self._names):
+        if pod is None:
+            return
+        if build.awaits_group(pod, self._names):
+            await self._ensure(pod, update=False)
+        if not build.needs_group(pod, self._names):
             return
         if named := group_of(pod.metadata.annotations):
             message = f"{keys.VOLCANO_GROUP_NAME} names the group {named!r}: taken over as {keys.GROUP_NAME}"
             self._context.recorder.record(POD_VIEWS, pod, WARNING, "GroupNameTakenOver", message)
-            await self._name_group(pod, named)
+            with suppress(NotFound):
+                await self._name_group(pod, named)
             return
         await self._ensure(pod, update=False)
 
@@ -115,28 +121,25 @@ class PodGroupController:
             await self._ensure(speaker, update=True)
 
     async def _ensure(self, view: PodView, *, update: bool) -> None:
-        """Create the group of a pod (or bring it up to date), then tell the pod its name."""
+        """Tell a pod the name of its group, then create the group (or bring it up to date): so it is never empty."""
         meta = view.metadata
         name = build.name_for(meta)
-        client = self._context.client
-        present = self._podgroups.get(name, meta.namespace)
-        if present is None or update:
-            try:
-                pod = await client.get(resources.PODS.untyped, meta.name, meta.namespace)
-            except NotFound:
-                return
-            group = build.build(pod, name, await self._owner_annotations(view))
-            await self._write(group, name, meta.namespace, update=update)
-        if not meta.annotations.get(keys.GROUP_NAME):
-            await self._name_group(view, name)
-
-    async def _name_group(self, pod: PodView, name: str) -> None:
-        meta = pod.metadata
-        body = {"metadata": {"uid": meta.uid, "annotations": {keys.GROUP_NAME: name}}}
         try:
-            await self._context.client.patch(POD_VIEWS, meta.name, body, meta.namespace)
+            pod = None if meta.annotations.get(keys.GROUP_NAME) else await self._name_group(view, name)
+            if self._podgroups.get(name, meta.namespace) is not None and not update:
+                return
+            if pod is None:
+                pod = await self._context.client.get(resources.PODS.untyped, meta.name, meta.namespace)
         except NotFound:
             return
+        group = build.build(pod, name, await self._owner_annotations(view))
+        await self._write(group, name, meta.namespace, update=update)
+
+    async def _name_group(self, pod: PodView, name: str) -> JsonObject:
+        """Returns the pod as it is now."""
+        meta = pod.metadata
+        body = {"metadata": {"uid": meta.uid, "annotations": {keys.GROUP_NAME: name}}}
+        return await self._context.client.patch(resources.PODS.untyped, meta.name, body, meta.namespace)
 
     async def _write(self, group: JsonObject, name: str, namespace: str, *, update: bool) -> None:
         client = self._context.client
@@ -192,7 +195,7 @@ class PodGroupController:
         owner = controller_of(pod.metadata)
         if owner is not None and owner.kind in self._workloads:
             self._owned.setdefault(owner.uid, {})[pod.metadata.key] = None
-        if build.needs_group(pod, self._names):
+        if build.needs_group(pod, self._names) or build.awaits_group(pod, self._names):
             self.queue.add(f"{_POD}{pod.metadata.key}")
 
     def _pod_deleted(self, pod: PodView) -> None:

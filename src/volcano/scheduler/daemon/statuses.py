@@ -10,6 +10,7 @@ from collections.abc import Callable, Set
 from typing import Any, Final
 
 from volcano.api.core import Pod
+from volcano.api.keys import POD_GROUP_PREFIX
 from volcano.api.meta import JsonObject, ObjectReference
 from volcano.api.resources import NODE_SHARDS, PODGROUPS, PODS, QUEUES
 from volcano.api.scheduling import SCHEDULED, PodGroup, Queue
@@ -114,7 +115,7 @@ class StatusWriter:
         patch = patch_of(live, wanted)
         if not patch or self._written.get(key) == (live.metadata.resource_version, _timeless(patch)):
             return
-        if not _can_wait(wanted, patch):
+        if not _can_wait(live, wanted, patch):
             self._queue.add(key)
         elif key not in self._patient:
             self._patient.add(key)
@@ -264,11 +265,13 @@ class StatusWriter:
             self._recorder.record_on(about, event.type, event.reason, event.message)
 
 
-def _can_wait(wanted: Any, patch: JsonObject) -> bool:
+def _can_wait(live: Any, wanted: Any, patch: JsonObject) -> bool:
     """Numbers can, and so can news of a group of which there is more in a moment: that it was let in and placed."""
     fields: Set[str] = patch["status"].keys()
-    if not isinstance(wanted, PodGroupDecision) or not wanted.is_settling:
+    if not isinstance(wanted, PodGroupDecision) or fields <= COUNTERS:
         return fields <= COUNTERS
+    if not wanted.is_settling:  # of a group that was made for pods nobody waits to hear that they may be made
+        return fields == {"phase"} and wanted.phase == INQUEUE and live.metadata.name.startswith(POD_GROUP_PREFIX)
     return (
         fields <= SETTLING
         and wanted.phase in (INQUEUE, RUNNING)
