@@ -28,7 +28,7 @@ def test_batch_traffic_gives_way_to_online_traffic() -> None:
     with namespaces.node(ONLINE, BATCH) as node:
         shaper = Shaper(node.run)
         shaper.shape(LIMITS)
-        assert shaper.classify(SENDERS) == frozenset()
+        assert shaper.classify(SENDERS) == []
         node.receive()
         [alone] = sent(node, BATCH)
         online, batch = sent(node, ONLINE, BATCH)
@@ -55,6 +55,8 @@ def test_what_is_there_is_taken_over_and_changed() -> None:
         second.shape(more)
         second.classify(Senders(SENDERS.every, frozenset({ONLINE})))
         assert second.limits() == more
+        assert second.classify(Senders(frozenset({"192.0.2.1"}))) == ["no route of this node leads to its pods"]
+        second.classify(Senders(SENDERS.every, frozenset({ONLINE})))
         filters = node.run(["tc", "filter", "show", "dev", "volcano0", "parent", "1:"])
         assert filters.count("flowid 1:20") == 1
         assert node.run(["tc", "filter", "show", "dev", "v0", "ingress"]).count("Redirect to device volcano0") == 1
@@ -87,7 +89,7 @@ def test_filters_of_others_are_left_alone() -> None:
         node.run(["tc", "-batch", "-"], "filter add dev v0 ingress protocol all prio 7 u32 match u32 0 0 flowid 1:1\n")
         shaper = Shaper(node.run)
         shaper.shape(LIMITS)
-        assert shaper.classify(SENDERS) == {"v0"}
+        assert shaper.classify(SENDERS) == ["device v0 is left alone: others filter what arrives there"]
         shaper.reset()
         assert node.run(["tc", "filter", "show", "dev", "v0", "ingress"])
 

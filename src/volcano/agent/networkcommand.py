@@ -26,7 +26,9 @@ _NOTHING_IN_FORCE: Final = "network qos has not been initialized, please enable 
 class Flags:
     """The command line behind the command. What is left empty stays as it is."""
 
-    online_bandwidth_watermark: str = flag("", "as long as all traffic is below it, batch pods may have the high bandwidth")
+    online_bandwidth_watermark: str = flag(
+        "", "as long as all traffic is below it, batch pods may have the high bandwidth"
+    )
     offline_low_bandwidth: str = flag("", "what batch pods can be sure of together, as 100Mbps")
     offline_high_bandwidth: str = flag("", "what batch pods may have together")
     check_interval: str = flag("", "nanoseconds; only shown again, the kernel decides for each packet")

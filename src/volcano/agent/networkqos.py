@@ -39,9 +39,10 @@ class NetworkQos:
         """Blocks while commands run. What fails is tried again in the next round."""
         with self._lock:
             try:
-                found = [Trouble(_FAILED, message) for message in self._follow(node, pods, configuration)]
+                problems = self._follow(node, pods, configuration)
             except (ShapingError, ValueError) as problem:
-                found = [Trouble(_FAILED, f"network QoS: {problem}")]
+                problems = [str(problem)]
+            found = [Trouble(_FAILED, f"network QoS: {problem}") for problem in problems]
             skipped = filter(bandwidth.shaped_by_others, pods) if self._on else ()
             return found + [Trouble("NetworkQoSSkipped", _BY_OTHERS, pod) for pod in skipped]
 
@@ -66,8 +67,7 @@ class NetworkQos:
             self._on = True
         if self._shaper.limits() != limits:
             self._shaper.shape(limits)
-        foreign = sorted(self._shaper.classify(bandwidth.senders(pods)))
-        return [f"network QoS leaves device {device} alone: others filter what arrives there" for device in foreign]
+        return self._shaper.classify(bandwidth.senders(pods))
 
     def _stop(self) -> None:
         if self._on:

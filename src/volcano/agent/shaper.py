@@ -81,11 +81,8 @@ class Shaper:
     def counters(self) -> dict[str, int]:
         return bandwidth.counters(self._run(["tc", "-statistics", "class", "show", "dev", DEVICE], ""))
 
-    def classify(self, senders: Senders) -> frozenset[str]:
-        """Lead the pods' traffic through the device, and tell batch traffic there.
-
-        The devices that are left alone because others filter what arrives there.
-        """
+    def classify(self, senders: Senders) -> list[str]:
+        """Lead the pods' traffic through the device, and tell batch traffic there; says what is left alone and why."""
         if self._offline != senders.offline:
             self._tc(bandwidth.classifying(senders.offline))
             self._offline = senders.offline
@@ -93,12 +90,13 @@ class Shaper:
         filtering = self._filtering()
         self._led &= filtering
         known = {device: self._filters(device) for device in sorted(wanted & filtering - self._led)}
-        foreign = frozenset(device for device, filters in known.items() if filters and not _leads_here(filters))
-        for device in sorted(wanted - self._led - foreign):
+        foreign = [device for device, filters in known.items() if filters and not _leads_here(filters)]
+        for device in sorted(wanted - self._led - frozenset(foreign)):
             lines = [] if device in filtering else [f"qdisc add dev {device} clsact"]
             self._tc(lines if known.get(device) else [*lines, bandwidth.redirecting(device)])
             self._led |= {device}
-        return foreign
+        lost = ["no route of this node leads to its pods"] if senders.every and not wanted else []
+        return [*lost, *(f"device {device} is left alone: others filter what arrives there" for device in foreign)]
 
     def _make(self) -> None:
         """A device of an earlier attempt, or filters that led to one that is gone, are cleared away first."""
