@@ -109,7 +109,7 @@ class JobController:
 
     def _next_event(self, key: str, ledger: Ledger) -> Event | None:
         """The next event that asks for more than a look at the job; it stays in the mail until it is dealt with."""
-        job = self._job(key)
+        job = self._current(key, ledger)
         if job is None:
             ledger.mail.clear()
             return None
@@ -124,7 +124,7 @@ class JobController:
         return None
 
     async def _handle(self, key: str, ledger: Ledger, event: Event) -> None:
-        job = self._job(key)
+        job = self._current(key, ledger)
         if job is None:
             return
         resolution = policies.resolve(job, event)
@@ -148,7 +148,7 @@ class JobController:
 
     async def _sync(self, key: str, ledger: Ledger) -> None:
         """Look at the job as it is, unless it was looked at a moment ago."""
-        job = self._job(key)
+        job = self._current(key, ledger)
         if job is None:
             self._forget(key, ledger)
             return
@@ -175,7 +175,7 @@ class JobController:
 
     async def _remove_doubt(self, key: str, ledger: Ledger) -> None:
         """Before anything is done: read a job that may be further than what is known of it."""
-        job = self._job(key)
+        job = self._current(key, ledger)
         if job is None or not ledger.in_doubt:
             return
         with suppress(NotFound):
@@ -183,7 +183,7 @@ class JobController:
         ledger.in_doubt = False
 
     async def _act(self, key: str, ledger: Ledger, order: Event) -> None:
-        job = self._job(key)
+        job = self._current(key, ledger)
         if job is None:
             return
         podgroup = self._podgroup(job, ledger)
@@ -258,7 +258,7 @@ class JobController:
         while ledger.commands:
             command = ledger.commands.popleft()
             ledger.obeyed.append(command)
-            meta, job, target = command.metadata, self._job(key), command.target
+            meta, job, target = command.metadata, self._current(key, ledger), command.target
             if job is None or target is None or (target.uid and target.uid != job.metadata.uid):
                 log.info("command %s/%s is for a job that is gone", meta.namespace, meta.name)
             elif job.status.controlled_resources.get(COMMAND_MARKER) != meta.uid:
@@ -287,6 +287,10 @@ class JobController:
         seen = self._jobs.store.get(key)
         ledger = self._ledgers.get(key)
         return ledger.job(seen) if seen is not None and ledger is not None else seen
+
+    def _current(self, key: str, ledger: Ledger) -> Job | None:
+        """The job whose ledger this is; None once it is gone, whoever has its name since."""
+        return self._job(key) if self._ledgers.get(key) is ledger else None
 
     def _podgroup(self, job: Job, ledger: Ledger) -> PodGroup | None:
         namespace = job.metadata.namespace
@@ -326,8 +330,8 @@ class JobController:
         return ledger
 
     def _forget(self, key: str, ledger: Ledger) -> None:
-        if not ledger.commands and not ledger.obeyed:
-            self._ledgers.pop(key, None)
+        if not ledger.commands and not ledger.obeyed and self._ledgers.get(key) is ledger:
+            del self._ledgers[key]
 
     def _clock(self) -> float:
         return asyncio.get_running_loop().time()
