@@ -178,9 +178,14 @@ class JobController:
         job = self._current(key, ledger)
         if job is None or not ledger.in_doubt:
             return
-        with suppress(NotFound):
-            ledger.written = await self._context.client.get(resources.JOBS, job.metadata.name, job.metadata.namespace)
-        ledger.in_doubt = False
+        meta = job.metadata
+        try:
+            present = await self._context.client.get(resources.JOBS, meta.name, meta.namespace)
+        except NotFound:
+            present = None
+        if present is None or present.metadata.uid != meta.uid:
+            raise Waits(f"job {key} is gone, as the watch will tell")
+        ledger.written, ledger.in_doubt = present, False
 
     async def _act(self, key: str, ledger: Ledger, order: Event) -> None:
         job = self._current(key, ledger)
