@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import inspect
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from tests.sdk import work
+from tests.sdk.test_client import eventually
 from volcano.api.resources import CRON_JOBS
 from volcano.kube.errors import Forbidden, NotFound
 from volcano.sdk import AsyncClient, AsyncJob, Client, Failed, Flow, Job, NoCluster
@@ -83,6 +85,23 @@ def test_a_schedule_is_kept_suspended_resumed_and_removed(client: Client) -> Non
     cron.delete()
     with pytest.raises(NotFound):
         portal.run(api.get(CRON_JOBS, "nightly", "default"))
+
+
+def test_a_schedule_starts_what_it_missed_and_gives_its_result(client: Client) -> None:
+    """A minute is too long to wait for: the last start is moved back, so that one is due at once."""
+    cron = client.schedule("* * * * *", work.square, 7, name="minutely")
+    api, portal = client.connection().api, client.portal
+    before = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=70)
+    status = {"status": {"lastScheduleTime": f"{before:%Y-%m-%dT%H:%M:%SZ}"}}
+    cron.suspend()
+    portal.run(api.patch(CRON_JOBS.untyped, "minutely", status, "default", subresource="status"))
+    cron.resume()
+
+    eventually(lambda: bool(cron.jobs()))
+
+    assert cron.jobs()[0].result(30) == 49
+    cron.delete()
+    eventually(lambda: not cron.jobs())
 
 
 def test_the_portal_ends_what_is_interrupted_and_iterates_to_the_end() -> None:
