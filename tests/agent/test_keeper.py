@@ -77,12 +77,19 @@ def test_a_keeper_that_was_killed_is_replaced_and_knows_everything(tmp_path: Pat
     keeper = Keeper(str(tmp_path))
     keeper.note_file(quota, "max")
     first = keeper.pid
-    os.kill(first, signal.SIGKILL)
-    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+    kill(first)
     keeper.note_file(weight, "1")
-    assert keeper.pid != first
+    second = keeper.pid
+    kill(second)
+    keeper.revive()
+    assert len({first, second, keeper.pid}) == 3
     keeper.close()
     assert (quota.read_text(), weight.read_text()) == ("max", "1")
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
 def test_what_was_undone_already_stays_as_it_is(tmp_path: Path) -> None:

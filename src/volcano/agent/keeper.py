@@ -65,18 +65,23 @@ class Keeper:
         else:
             self.remember(str(path), {"file": str(path), "text": text})
 
+    def revive(self) -> None:
+        """Start a process that knows everything in place of one that was killed."""
+        if self._process.poll() is not None:
+            _close(self._process)
+            self._process = self._start()
+
     def close(self) -> None:
         """Let the process undo what is left, and wait for it."""
         _close(self._process)
         self._claim.close()
 
     def _tell(self, entries: Iterable[tuple[str, Undo | None]]) -> None:
-        """A keeper that was killed is replaced by one that is told everything."""
         try:
             _send(self._process, entries)
         except BrokenPipeError:
-            _close(self._process)
-            self._process = self._start()
+            self._process.wait()
+            self.revive()
 
     def _start(self) -> subprocess.Popen[bytes]:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_FOR_THE_KEEPER)  # which it inherits

@@ -112,7 +112,7 @@ async def run(
         server = await serve_health(health, f"{flags.healthz_address}:{flags.healthz_port}")
         cleanup.push_async_callback(server.close, 1.0)
         serving(server.port)
-        work = (_rounds(agent, watches, flags, pace, every), events.run(), *(one.run() for one in watches))
+        work = (_rounds(agent, watches, flags, keeper, pace, every), events.run(), *(one.run() for one in watches))
         await until_stopped(stop, *(asyncio.create_task(one) for one in work))
 
 
@@ -150,12 +150,13 @@ def _watches(client: Client, flags: Flags) -> _Watches:
     )
 
 
-async def _rounds(agent: Agent, watches: _Watches, flags: Flags, pace: Pace, every: float) -> None:
+async def _rounds(agent: Agent, watches: _Watches, flags: Flags, keeper: Keeper, pace: Pace, every: float) -> None:
     for informer in watches:
         await informer.synced()
     agent.start()
     while True:
         pace.beat()
+        keeper.revive()
         node = watches.node.get(flags.kube_node_name)
         if node is None:
             log.warning("there is no node %s", flags.kube_node_name)
