@@ -1,10 +1,11 @@
 """The whole product on Kubernetes' own API server, against a writer that creates and binds the same pods.
 
-    python -m benchmarks.cluster [--jobs 20] [--replicas 500] [--nodes 1000] [--plain | --bare] [--audit]
+    python -m benchmarks.cluster [--jobs 20] [--replicas 500] [--nodes 1000] [--plain | --bare] [--necessary] [--audit]
 
 Each run has a control plane of its own: etcd, kube-apiserver, kube-controller-manager and simulated nodes, which make
 bound pods Running. `volcano` submits vcjobs (with --plain: podgroups and their pods; with --bare: pods that name no
-group) to scheduler, controllers and webhooks, processes as the chart starts them. `floor` has none of them. Needs the
+group) to scheduler, controllers and webhooks, processes as the chart starts them. `floor` has none of them; nor has
+`necessary`, whose writer makes all objects that there must be, and tells their phases as seldom as can be. Needs the
 programs that `make kube` builds; says so and measures nothing where they are absent. Prints JSON.
 """
 
@@ -72,6 +73,7 @@ def main() -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--plain", dest="kind", action="store_const", const="podgroups", default="vcjobs")
     kind.add_argument("--bare", dest="kind", action="store_const", const="pods")
+    parser.add_argument("--necessary", action="store_true", help="also measure what no product could do without")
     parser.add_argument("--audit", action="store_true", help="count requests by program, too (costs the API server)")
     arguments = parser.parse_args()
     if why := control_plane.absence():
@@ -79,16 +81,21 @@ def main() -> None:
         return
     load = Load(arguments.kind, arguments.jobs, arguments.replicas, arguments.nodes)
     with tempfile.TemporaryDirectory(prefix="volcano-bench-") as folder:
-        floor = run(Path(folder) / "floor", load, volcano=False, audited=arguments.audit)
-        ours = run(Path(folder) / "volcano", load, volcano=True, audited=arguments.audit)
-    print(json.dumps({"ratios": ratios(load, ours, floor), "volcano": ours, "floor": floor}, indent=2))
+        runs = {
+            name: run(Path(folder) / name, load, name, audited=arguments.audit)
+            for name in ("floor", "volcano", *(["necessary"] if arguments.necessary else []))
+        }
+    found = ratios(load, runs["volcano"], runs["floor"])
+    if arguments.necessary:
+        found["necessary_api_server_cpu_to_floor"] = server_ratio(runs["necessary"], runs["floor"])
+    print(json.dumps({"ratios": found, **runs}, indent=2))
 
 
-def run(root: Path, load: Load, *, volcano: bool, audited: bool) -> dict[str, Any]:
+def run(root: Path, load: Load, who: str, *, audited: bool) -> dict[str, Any]:
     audit = Audit(root) if audited else None
     with clusters.kubernetes(root, options=audit.flags() if audit else ()) as cluster:
         cluster.start_nodes(load.nodes)
-        if volcano:
+        if who == "volcano":
             cluster.start_webhooks(f"--enabled-admission={ADMISSION}")
             cluster.start_scheduler()
             cluster.start_controllers()
@@ -96,7 +103,7 @@ def run(root: Path, load: Load, *, volcano: bool, audited: bool) -> dict[str, An
         requests, cpu = asyncio.run(requests_so_far(cluster.kubeconfig)), cluster.cpu_seconds()
         if audit:
             audit.mark()
-        measured = in_process(submit if volcano else write, str(cluster.kubeconfig), load)
+        measured = in_process(WORK[who], str(cluster.kubeconfig), load)
         time.sleep(REST_SECONDS)
         spent = {name: round(after - cpu[name], 2) for name, after in cluster.cpu_seconds().items()}
         asked = asyncio.run(requests_so_far(cluster.kubeconfig)) - requests
@@ -118,11 +125,16 @@ def ratios(load: Load, ours: dict[str, Any], floor: dict[str, Any]) -> dict[str,
     others = asked.total() - necessary - asked["PUT leases"] - asked["GET leases"]
     return {
         "last_bind_to_floor": round(ours["last_bind_seconds"] / floor["last_bind_seconds"], 2),
-        "api_server_cpu_to_floor": round(cpu["kube-apiserver"] / floor["cpu_seconds"]["kube-apiserver"], 2),
+        "api_server_cpu_to_floor": server_ratio(ours, floor),
         "scheduler_and_controllers_cpu_ms_per_pod": round(sum(per_pod.values()), 3),
         **{f"{name}_cpu_ms_per_pod": value for name, value in per_pod.items()},
         "other_requests_per_pod": round(others / load.pods, 3),
     }
+
+
+def server_ratio(one: dict[str, Any], floor: dict[str, Any]) -> float:
+    ours, bare = (float(run["cpu_seconds"]["kube-apiserver"]) for run in (one, floor))
+    return round(ours / bare, 2)
 
 
 # In a process of its own
@@ -247,11 +259,66 @@ async def write(path: str, load: Load) -> dict[str, Any]:
         return seen.figures(started)
 
 
+async def write_all(path: str, load: Load) -> dict[str, Any]:
+    """Make every object of every job, admit its podgroup, bind its pods and say of both that they run: no word more."""
+    async with watching(path, load.pods) as (client, seen):
+        nodes = [node["metadata"]["name"] for node in (await client.list(resources.NODES.untyped)).items]
+        plans = [(number, *jobs.outcome(number, load.replicas)) for number in range(load.jobs)]
+        started = time.perf_counter()
+
+        async def create_and_bind(item: tuple[int, msgspec.Raw]) -> None:
+            number, body = item
+            pod = await client.create(POD_VIEWS, cast("PodView", body), jobs.NAMESPACE)
+            meta = pod.metadata
+            if load.kind == "pods":
+                await client.patch(POD_VIEWS, meta.name, NAMED, meta.namespace)
+            await client.bind(meta.namespace, meta.name, meta.uid, nodes[number % len(nodes)])
+
+        async def make(plan: tuple[int, JsonObject, list[msgspec.Raw]]) -> None:
+            number, group, pods = plan
+            name = group["metadata"]["name"]
+            del group["metadata"]["ownerReferences"]
+            if load.kind == "vcjobs":
+                await client.create(resources.JOBS.untyped, jobs.document(number, load.replicas))
+            await client.create(resources.PODGROUPS.untyped, group)
+            if load.kind == "vcjobs":
+                await client.patch(resources.PODGROUPS, name, {"status": {"phase": "Inqueue"}}, jobs.NAMESPACE)
+            bodies = [plain(pod, grouped=load.kind != "pods") for pod in pods]
+            await all_of(list(enumerate(bodies, number * load.replicas)), create_and_bind)
+            await client.patch(resources.PODGROUPS, name, {"status": running(load)}, jobs.NAMESPACE)
+            if load.kind == "vcjobs":
+                job = f"job-{number}"
+                await client.patch(
+                    resources.JOBS, job, {"status": running(load, job)}, jobs.NAMESPACE, subresource="status"
+                )
+
+        await all_of(plans, make)
+        await seen.finished()
+        return seen.figures(started)
+
+
+NAMED = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "podgroup-00000000-0000-4000-8000-000000000000"}}}
+
+
+def running(load: Load, job: str = "") -> JsonObject:
+    """The status of a podgroup that runs or, with `job`, of that job."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    if job:
+        state = {"phase": "Running", "lastTransitionTime": now}
+        conditions = [{"status": phase, "lastTransitionTime": now} for phase in ("Pending", "Running")]
+        return {"state": state, "running": load.replicas, "minAvailable": load.replicas, "conditions": conditions}
+    reason = "tasks in gang are ready to be scheduled"
+    condition = {"type": "Scheduled", "status": "True", "reason": reason, "lastTransitionTime": now}
+    return {"phase": "Running", "running": load.replicas, "conditions": [condition]}
+
+
 async def all_of(items: list[Any], action: Any) -> None:
     failures = await each(items, action)
     if failures:
         raise failures[0]
 
+
+WORK = {"volcano": submit, "floor": write, "necessary": write_all}
 
 if __name__ == "__main__":
     main()
