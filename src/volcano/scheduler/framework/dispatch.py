@@ -6,10 +6,11 @@ Built once per session from the plugins and their switches; hooks.py says which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cmp_to_key
+from functools import partial
 from typing import Any
 
 from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.comparing import Compared
 from volcano.scheduler.framework.guard import NO_ANSWER, Guarded, Report
 from volcano.scheduler.framework.hooks import HOOKS, Hook
 from volcano.scheduler.framework.plugin import Plugin, Vote, overrides
@@ -59,7 +60,7 @@ class Dispatcher:
                 if overrides(plugin, by_key.name):
                     merged.append(self._guarded(plugin, by_key))
                 if overrides(plugin, by_comparison.name):
-                    merged.append(cmp_to_key(self._guarded(plugin, by_comparison)))
+                    merged.append(partial(Compared, self._guarded(plugin, by_comparison)))
         return tuple(merged)
 
     def callbacks(self, hook: str) -> tuple[Guarded, ...]:
