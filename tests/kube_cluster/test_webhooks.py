@@ -169,17 +169,20 @@ async def are_called(server: Server) -> None:
 
 
 async def pods_of_others_start(client: Client) -> None:
-    """Whoever is scheduled by somebody else does not notice that we are down; ours wait until we are back."""
+    """Only pods that we have to judge wait until we are back: ours with a budget, or with a group by the other key."""
     with suppress(AlreadyExists):
         await client.create(resources.SERVICE_ACCOUNTS.untyped, {"metadata": {"name": "default"}}, "default")
-    await client.create(resources.PODS.untyped, pod("default-scheduler"), "default", dry_run=True)
-    with pytest.raises(ApiError, match="failed calling webhook"):
-        await client.create(resources.PODS.untyped, pod("volcano"), "default", dry_run=True)
+    budget = {"volcano.sh/jdb-min-available": "1"}
+    for others in (pod("default-scheduler", budget), pod("volcano", {}), pod("volcano", {"any": "thing"})):
+        await client.create(resources.PODS.untyped, others, "default", dry_run=True)
+    for marks in (budget, {"scheduling.volcano.sh/group-name": "g"}):
+        with pytest.raises(ApiError, match="failed calling webhook"):
+            await client.create(resources.PODS.untyped, pod("volcano", marks), "default", dry_run=True)
 
 
-def pod(scheduler: str) -> dict[str, Any]:
+def pod(scheduler: str, annotations: dict[str, str]) -> dict[str, Any]:
     spec = {"schedulerName": scheduler, "containers": [{"name": "c", "image": "busybox"}]}
-    return {"metadata": {"name": "p"}, "spec": spec}
+    return {"metadata": {"name": "p", "annotations": annotations}, "spec": spec}
 
 
 def queue(name: str, **spec: Any) -> dict[str, Any]:

@@ -221,8 +221,9 @@ def test_servers_that_evaluate_conditions_ask_about_our_pods_alone():
     [webhook] = configuration_of(rule, HookEndpoint(url="https://hooks"), "", ("volcano",)).webhooks
 
     assert webhook.failure_policy == "Fail"
-    [condition] = webhook.match_conditions
-    assert "'volcano'" in condition.expression
+    ours, marked = (condition.expression for condition in webhook.match_conditions)
+    assert "'volcano'" in ours
+    assert "'volcano.sh/jdb-min-available' in object.metadata.annotations" in marked
 
 
 def test_replicas_share_one_certificate_and_a_spoiled_one_is_replaced():

@@ -27,6 +27,7 @@ from volcano.api.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resour
 from volcano.kube.client import Client, PatchKind
 from volcano.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from volcano.webhooks.rules import Rule
+from volcano.webhooks.rules.pods import JUDGED_ANNOTATIONS
 
 log = logging.getLogger(__name__)
 
@@ -206,5 +207,8 @@ def _spare_other_pods(webhook: Webhook, rule: Rule, endpoint: Endpoint, schedule
         webhook.failure_policy = "Ignore"
         return
     names = ", ".join(f"'{name}'" for name in scheduler_names)
-    expression = f"object.spec.?schedulerName.orValue('') in [{names}]"
-    webhook.match_conditions = [MatchCondition(name="scheduled-by-volcano", expression=expression)]
+    marks = " || ".join(f"'{key}' in object.metadata.annotations" for key in JUDGED_ANNOTATIONS)
+    webhook.match_conditions = [
+        MatchCondition(name="scheduled-by-volcano", expression=f"object.spec.?schedulerName.orValue('') in [{names}]"),
+        MatchCondition(name="has-something-to-judge", expression=f"has(object.metadata.annotations) && ({marks})"),
+    ]

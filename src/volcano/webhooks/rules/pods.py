@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
 
 BUDGET_ANNOTATIONS: Final = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
+JUDGED_ANNOTATIONS: Final = (*BUDGET_ANNOTATIONS, keys.VOLCANO_GROUP_NAME)
+"""Of a pod without any of them, `validate` has nothing to say."""
 INT32_MAX: Final = 2**31 - 1
 _GROUP_WARNING: Final = AdmissionResponse(
     warnings=(
