@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-class Compared(Generic[T]):
+class Compared(Generic[T]):  # noqa: PLW1641 - its place among others changes, it has no hash
     """As `functools.cmp_to_key`, at half the price: tuples ask whether parts are equal, and then which is less.
 
     The second question is answered by what the first one found out. No later one is: what is compared may change.
