@@ -80,6 +80,18 @@ def test_small_changes_are_not_worth_a_write() -> None:
         ("schedulerConfigs: [{name: a, minNodes: 5, maxNodes: 2}]", "minNodes 5, maxNodes 2"),
         ("schedulerConfigs: [{name: a, policies: [{name: warmpu}]}]", "unknown policy 'warmpu'"),
         ("schedulerConfigs: [{name: a, policies: [{name: warmup, arguments: {maxNodes: 2}}]}]", "belong to node-limit"),
+        (
+            "schedulerConfigs: [{name: a, policies: [{name: allocation-rate, arguments: {maxCPUUtil: much}}]}]",
+            "schedulerConfigs[0].policies.allocation-rate.maxCPUUtil: 'much': expected a number",
+        ),
+        (
+            "schedulerConfigs: [{name: a, policies: [{name: node-limit, arguments: {maxNodes: 2.5}}]}]",
+            "node-limit.maxNodes: 2.5: expected a whole number",
+        ),
+        (
+            "schedulerConfigs: [{name: a, arguments: {minCPUUtil: 60}}]",
+            "schedulerConfigs[0].arguments.minCPUUtil: 60: expected 0 to 1",
+        ),
         ("schedulerConfigs: 5", "schedulerConfigs"),
         ("schedulerConfigs: [{name: a}]\nshardSyncPeriod: soon", "shardSyncPeriod"),
     ],
@@ -131,5 +143,16 @@ def test_shards_follow_nodes_pods_and_configuration() -> None:
             document = {"metadata": {"name": "volcano-sharding-configmap", "namespace": "volcano-system"}}
             await world.client.create(resources.CONFIGMAPS.untyped, {**document, "data": {KEY: text}})
             await eventually(lambda: desires(world, only=["a", "b"]))
+            worse = {"data": {KEY: "schedulerConfigs: [{name: only, arguments: {minCPUUtil: x}}]"}}
+            await world.client.patch(
+                resources.CONFIGMAPS.untyped, "volcano-sharding-configmap", worse, "volcano-system"
+            )
+
+            async def complained() -> bool:
+                events = (await world.client.list(resources.EVENTS, "volcano-system")).items
+                return any(event.reason == "InvalidShardingConfig" for event in events)
+
+            await eventually(complained)
+            assert await desires(world, only=["a", "b"])
 
     asyncio.run(main())

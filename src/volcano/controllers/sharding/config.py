@@ -23,6 +23,7 @@ WARMUP: Final = "warmup"
 NODE_LIMIT: Final = "node-limit"
 POLICIES: Final = (ALLOCATION_RATE, WARMUP, NODE_LIMIT)
 _LIMITS: Final = ("minNodes", "maxNodes")
+_NUMBERS: Final = {ALLOCATION_RATE: ("minCPUUtil", "maxCPUUtil"), NODE_LIMIT: _LIMITS}
 
 
 class ConfigProblem(ValueError):
@@ -116,6 +117,8 @@ def check(config: Sharding) -> None:
             )
         for policy in scheduler.policies:
             _check_policy(f"{where}.policies", policy)
+        if not scheduler.policies:
+            _check_numbers(f"{where}.arguments", ALLOCATION_RATE, scheduler.arguments)
 
 
 def _check_policy(where: str, policy: PolicyConfig) -> None:
@@ -125,6 +128,18 @@ def _check_policy(where: str, policy: PolicyConfig) -> None:
         raise ConfigProblem(f"{where}.{policy.name}: weight {policy.weight}: expected 0 or more")
     if policy.name != NODE_LIMIT and (stray := [name for name in _LIMITS if name in policy.arguments]):
         raise ConfigProblem(f"{where}.{policy.name}: {' and '.join(stray)} belong to {NODE_LIMIT}")
+    _check_numbers(f"{where}.{policy.name}", policy.name, policy.arguments)
+
+
+def _check_numbers(where: str, policy: str, arguments: dict[str, Any]) -> None:
+    """What a policy computes with must be numbers, and shares must be shares."""
+    for name in _NUMBERS.get(policy, ()):
+        value = arguments.get(name, 0)
+        whole = policy == NODE_LIMIT
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+            raise ConfigProblem(f"{where}.{name}: {value!r}: expected {'a whole number' if whole else 'a number'}")
+        if value < 0 or (value > 1 and not whole):
+            raise ConfigProblem(f"{where}.{name}: {value}: expected {'0 or more' if whole else '0 to 1'}")
 
 
 def _scheduler(text: str) -> SchedulerConfig:
