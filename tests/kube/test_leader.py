@@ -194,6 +194,20 @@ def test_steps_of_the_wall_clock_change_nothing() -> None:
     asyncio.run(main())
 
 
+def test_a_standby_takes_over_as_soon_as_the_lease_has_run_out() -> None:
+    async def main() -> None:
+        api = LeaseApi()
+        first = candidate(api, "a")
+        second = candidate(api, "b", lease_seconds=5.0, renew_seconds=4.0, retry_seconds=3.0)
+        await first.acquire()
+        api.spec["leaseDurationSeconds"] = 1
+        started = asyncio.get_running_loop().time()
+        await second.acquire()
+        assert 1.0 <= asyncio.get_running_loop().time() - started < 2.5
+
+    asyncio.run(main())
+
+
 def test_work_that_ends_gives_the_lease_back() -> None:
     async def main() -> None:
         api = LeaseApi()

@@ -131,8 +131,17 @@ class LeaderElector:
         """Wait for the lease."""
         log.info("%s waits for the lease %s/%s", self.identity, self._namespace, self._name)
         while not await self._attempt():  # noqa: ASYNC110 - the attempt is a request to the server
-            await asyncio.sleep(self._retry_seconds * self._rng.uniform(1.0, JITTER))
+            await asyncio.sleep(self._pause())
         log.info("%s leads with the lease %s/%s", self.identity, self._namespace, self._name)
+
+    def _pause(self) -> float:
+        """Until the next attempt: a retry period, or less if the lease of another runs out before."""
+        pause = self._retry_seconds * self._rng.uniform(1.0, JITTER)
+        if self._lease is None or not self._lease.spec.holder_identity:
+            return pause
+        duration = self._lease.spec.lease_duration_seconds or self._lease_seconds
+        left = self._observed_at + duration - self._clock()
+        return min(pause, left) if left > 0.0 else pause
 
     async def hold(self) -> None:
         """Keep renewing the lease. Raises `LeadershipLost` when it was not renewed for `renew_seconds`."""
