@@ -6,8 +6,11 @@ import asyncio
 import datetime
 from typing import Any
 
+import pytest
+
 from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
 from volcano.api import keys, resources
+from volcano.controllers.podgroup import controller
 
 
 async def make_queue(world: Bench, name: str, parent: str = "root") -> None:
@@ -131,6 +134,35 @@ def test_a_pod_that_names_its_group_gets_it_though_whoever_said_so_was_interrupt
                 return await world.exists(resources.PODGROUPS, "podgroup-u-1")
 
             await eventually(made)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("owned", [False, True], ids=["alone", "owned"])
+def test_a_group_that_somebody_deletes_is_there_again_for_pods_that_wait(
+    owned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for those that run, and not for those that go."""
+    monkeypatch.setattr(controller, "REGROUP_SECONDS", 0.1)
+    owner = {"apiVersion": "example.org/v1", "kind": "Owner", "name": "o", "uid": "u-1", "controller": True}
+
+    async def main() -> None:
+        async with bench() as world:
+            await make_pod(world, "p", *([owner] if owned else []))
+
+            async def grouped() -> bool:
+                name = await group_of(world, "p")
+                return bool(name) and await world.exists(resources.PODGROUPS, name)
+
+            await eventually(grouped)
+            name = await group_of(world, "p")
+            await world.client.delete(resources.PODGROUPS, name, NAMESPACE)
+            await eventually(grouped)
+
+            await world.set_phase("p", "Running")
+            await world.client.delete(resources.PODGROUPS, name, NAMESPACE)
+            await asyncio.sleep(0.4)
+            assert not await world.exists(resources.PODGROUPS, name)
 
     asyncio.run(main())
 

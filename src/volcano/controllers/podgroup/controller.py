@@ -24,8 +24,11 @@ from volcano.kube.informer import Callbacks
 from volcano.kube.workqueue import WorkQueue
 
 if TYPE_CHECKING:
+    from volcano.api.scheduling import PodGroup
     from volcano.kube.informer import Informer
 
+REGROUP_SECONDS: Final = 5.0
+"""After it, pods that still wait for a group that was deleted get it again."""
 _POD = "pod:"
 _WORKLOAD = "workload:"
 
@@ -71,7 +74,7 @@ class PodGroupController:
         self._owned: dict[str, dict[str, None]] = {}
         informers = context.informers
         self._pods = informers.of(POD_VIEWS, Callbacks(self._pod_added, None, self._pod_deleted))
-        self._podgroups = informers.of(resources.PODGROUPS)
+        self._podgroups = informers.of(resources.PODGROUPS, Callbacks(None, None, self._podgroup_deleted))
         self._workloads: dict[str, Informer[WorkloadView]] = {}
         if workloads:
             for kind, resource in WATCHED.items():
@@ -193,7 +196,8 @@ class PodGroupController:
         if pod.spec.scheduler_name not in self._names:
             return
         owner = controller_of(pod.metadata)
-        if owner is not None and owner.kind in self._workloads:
+        named = pod.metadata.annotations.get(keys.GROUP_NAME)
+        if owner is not None and (not named or named == build.name_for(pod.metadata)):
             self._owned.setdefault(owner.uid, {})[pod.metadata.key] = None
         if build.needs_group(pod, self._names) or build.awaits_group(pod, self._names):
             self.queue.add(f"{_POD}{pod.metadata.key}")
@@ -205,6 +209,13 @@ class PodGroupController:
             owned.pop(pod.metadata.key, None)
             if not owned:
                 del self._owned[owner.uid]
+
+    def _podgroup_deleted(self, podgroup: PodGroup) -> None:
+        """By hand, or with its owner: whose pods then go too, a little later."""
+        for owner in podgroup.metadata.owner_references:
+            alone = f"{podgroup.metadata.namespace}/{owner.name}" if owner.kind == resources.PODS.kind else ""
+            for key in (alone,) if alone else self._owned.get(owner.uid, ()):
+                self.queue.add_after(f"{_POD}{key}", REGROUP_SECONDS)
 
     def _workload_added(self, workload: WorkloadView) -> None:
         self._look_at(workload)
