@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from volcano.api import keys, resources
 from volcano.api.batch import Job
 from volcano.controllers import manager
@@ -36,10 +38,16 @@ class Wire:
     loses_answer: bool = False
     """the last write is carried out, but its answer is lost"""
     cut: asyncio.Event = field(default_factory=asyncio.Event)
+    forbidden: str = ""
+    """a kind that the controllers have no right to"""
 
     async def handle(self, request: Request) -> Response:
         if self.cut.is_set():
             raise ConnectionResetError("cut off")
+        if self.forbidden and f"/{self.forbidden}" in request.path:
+            message = f'{self.forbidden} is forbidden: User "controllers" cannot touch resource "{self.forbidden}"'
+            answer = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": message, "code": 403}
+            return Response(403, {"content-type": "application/json"}, msgspec.json.encode(answer))
         if request.method == "GET" or "/events" in request.path:
             return await self.api.handle(request)
         if self.cut_after is not None and len(self.writes) >= self.cut_after:

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 WAITING: Final = "Dependency"
 NEVER: Final = "DependencyNeverSatisfied"
 WRONG: Final = "InvalidDependency"
-REASONS: Final = frozenset({WAITING, NEVER, WRONG})
+NAME_TAKEN: Final = "NameTaken"
+CLAIM_MISSING: Final = "ClaimMissing"
+QUEUE_MISSING: Final = "QueueMissing"
+FORBIDDEN: Final = "Forbidden"
+REASONS: Final = frozenset({WAITING, NEVER, WRONG, NAME_TAKEN, CLAIM_MISSING, QUEUE_MISSING, FORBIDDEN})
+"""What `status.state.reason` says while something is in the way that somebody else must clear."""
 
 _NOT_BEGUN: Final = frozenset({"", Phase.PENDING})
 _ENDED_OTHERWISE: Final = FINAL - {Phase.COMPLETED}
@@ -72,7 +77,7 @@ def _obstacle(dependency: Dependency, phase: str | None) -> Iterator[tuple[str, 
 
 
 def held(job: Job, why: Hold, now: datetime.datetime) -> JobStatus:
-    """The status of a job that is held back."""
+    """The status of a job that is held back; its message is gone with the next look that finds the way clear."""
     status = job.status if job.status.state.phase else counts.entered(job.status, Phase.PENDING, now)
     state = msgspec.structs.replace(status.state, reason=why.reason, message=why.message)
     return msgspec.structs.replace(status, state=state, min_available=job.spec.min_available)

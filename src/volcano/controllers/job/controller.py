@@ -17,13 +17,14 @@ from volcano.api import resources
 from volcano.api.keys import COMMAND_MARKER
 from volcano.api.meta import controller_of
 from volcano.controllers.job import after, events, machine, policies
+from volcano.controllers.job.after import Hold
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.ledger import Ledger, Pods
 from volcano.controllers.job.members import Member, NotAMember, member_of
 from volcano.controllers.job.metrics import JobMetrics
 from volcano.controllers.job.pace import StatusPace
-from volcano.controllers.job.perform import POD_PATIENCE_SECONDS, PODGROUP_PATIENCE_SECONDS, Performer
+from volcano.controllers.job.perform import POD_PATIENCE_SECONDS, PODGROUP_PATIENCE_SECONDS, Obstacle, Performer
 from volcano.controllers.job.plan import Delayed, Plan
 from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
 from volcano.controllers.job.plugins.interface import PluginError
@@ -33,7 +34,7 @@ from volcano.controllers.job.vocabulary import Action
 from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
 from volcano.controllers.runtime import TASKS_PER_WORKER, Context, Waits
 from volcano.controllers.views import POD_VIEWS, PodView
-from volcano.kube.errors import NotFound
+from volcano.kube.errors import Forbidden, NotFound
 from volcano.kube.informer import Callbacks
 from volcano.kube.workqueue import WorkQueue
 
@@ -193,7 +194,12 @@ class JobController:
             return
         podgroup = self._podgroup(job, ledger)
         facts = self._facts(job)
-        plan = self._decide(job, podgroup, order, facts)
+        try:
+            plan = self._decide(job, podgroup, order, facts)
+        except QueueMissing as error:
+            if not ledger.in_doubt:
+                await self._performer.explain(job, Hold(after.QUEUE_MISSING, str(error)), ledger)
+            raise Waits(str(error)) from error
         if ledger.in_doubt and not plan.is_empty:
             await self._remove_doubt(key, ledger)
             await self._act(key, ledger, order)
@@ -205,7 +211,15 @@ class JobController:
         else:
             self._hold_back_status(key, ledger, job, plan)
         self._say_once(ledger, plan)
-        await self._performer.perform(job, plan, ledger, facts, podgroup)
+        try:
+            await self._performer.perform(job, plan, ledger, facts, podgroup)
+        except Obstacle as error:
+            await self._performer.explain(job, Hold(error.reason, str(error)), ledger)
+            raise
+        except Forbidden as error:
+            if error.lacks_right:
+                await self._performer.explain(job, Hold(after.FORBIDDEN, str(error)), ledger)
+            raise
         if plan.unfinished:
             ledger.synced_at = float("-inf")
             self.queue.add(key)
@@ -219,7 +233,7 @@ class JobController:
             raise
         except QueueMissing as error:
             self._performer.note(job, "Warning", "PodGroupError", f"Failed to create PodGroup, err: {error}")
-            raise Waits(str(error)) from error
+            raise
 
     def _hold_back_status(self, key: str, ledger: Ledger, job: Job, plan: Plan) -> None:
         if plan.status is None:
@@ -313,7 +327,7 @@ class JobController:
             plugins=self._plugins,
         )
 
-    def _hold(self, job: Job) -> after.Hold | None:
+    def _hold(self, job: Job) -> Hold | None:
         """What other jobs the job waits for; it hears of their changes from now on."""
         found = after.hold(job, lambda name: self._phase(f"{job.metadata.namespace}/{name}"))
         for name in found.jobs if found is not None else ():
@@ -371,6 +385,7 @@ class JobController:
         ledger = self._ledgers.pop(job.metadata.key, None)
         if ledger is not None and (ledger.commands or ledger.obeyed):
             self._ledger(job.metadata.key).commands.extend([*ledger.obeyed, *ledger.commands])
+            self.queue.add(job.metadata.key)
         self._wake_dependents(job.metadata.key)
         self._metrics.removed(job)
 

@@ -16,7 +16,7 @@ from volcano.api import resources
 from volcano.api.meta import JsonObject, controller_of
 from volcano.api.resources import Resource
 from volcano.controllers.fanout import Turns, each
-from volcano.controllers.job import pods
+from volcano.controllers.job import after, pods
 from volcano.controllers.job.keypairs import new_key_pair
 from volcano.controllers.job.kill import OUT_OF_SYNC_PATCH
 from volcano.controllers.job.members import Member, member_of
@@ -48,8 +48,22 @@ class PlanFailed(ValueError):
     """Part of a plan was refused."""
 
 
-class NotOurs(Waits):
+class Obstacle(Waits):
+    """Something is in the way that somebody else must clear; `reason` is a word for the job's status."""
+
+    reason = ""
+
+
+class NotOurs(Obstacle):
     """The name of something the job needs is taken by somebody else."""
+
+    reason = after.NAME_TAKEN
+
+
+class ClaimMissing(Obstacle):
+    """A claim that the job names does not exist."""
+
+    reason = after.CLAIM_MISSING
 
 
 class Performer:
@@ -80,6 +94,12 @@ class Performer:
             await self._delete_podgroup(job, plan.podgroup_delete, podgroup, ledger)
         if plan.status is not None:
             await self._write_status(job, plan.status, ledger)
+
+    async def explain(self, job: Job, why: after.Hold, ledger: Ledger) -> None:
+        """Let the status say what is in the way, until it is not."""
+        current = ledger.written or job
+        with contextlib.suppress(ApiError, OSError, Waits):
+            await self._write_status(job, after.held(current, why, self._context.now()), ledger)
 
     def note(self, job: Job, type_: str, reason: str, message: str) -> None:
         self._context.recorder.record(resources.JOBS, job, type_, reason, message)
@@ -154,7 +174,7 @@ class Performer:
         try:
             await self._client.get(resources.PERSISTENT_VOLUME_CLAIMS.untyped, name, job.metadata.namespace)
         except NotFound:
-            raise Waits(
+            raise ClaimMissing(
                 f"pvc {name} is not found, the job will be in the Pending state until the PVC is created"
             ) from None
 
@@ -315,6 +335,8 @@ class Performer:
         """Say what was refused, and let the whole be tried again."""
         texts = list(dict.fromkeys(str(failure) for failure in failures))[:_NAMED_ERRORS]
         self.note(job, "Warning", reason, f"{message}: [{'; '.join(texts)}]")
+        if isinstance(failures[0], NotOurs):
+            raise failures[0]
         text = f"failed to {verb} {len(failures)} pods of {total}: {texts[0]}"
         if any(isinstance(failure, Forbidden) and failure.lacks_right for failure in failures):
             raise NotAllowed(text)

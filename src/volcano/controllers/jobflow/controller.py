@@ -69,6 +69,8 @@ class JobFlowController:
         if plan.unknown_tasks:
             names = ", ".join(plan.unknown_tasks)
             self._note(flow, WARNING, SYNC, f"dependsOn.probe names tasks that no target has: {names}")
+        for obstacle in plan.obstacles:
+            self._note(flow, WARNING, SYNC, obstacle)
         for name in plan.remove:
             await self._remove(flow, jobs[name])
         try:

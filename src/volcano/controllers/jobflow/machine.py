@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from volcano.controllers.jobflow import probes, progress
+from volcano.controllers.jobflow import order, probes, progress
 from volcano.controllers.jobflow.jobs import job_name
 from volcano.controllers.jobflow.probes import Question
 
@@ -42,6 +42,8 @@ class Plan:
     """What steps that do not start yet have to ask of pods."""
     unknown_tasks: Sequence[str] = field(default_factory=list)
     """Tasks that probes name and no job has."""
+    obstacles: Sequence[str] = ()
+    """Why steps will never start."""
 
 
 def step(flow: JobFlow, jobs: Mapping[str, Job], answered: Collection[Question], now: datetime) -> Plan:
@@ -63,6 +65,7 @@ def step(flow: JobFlow, jobs: Mapping[str, Job], answered: Collection[Question],
         status=status,
         questions=[question for gate in gates.values() for question in gate.questions()],
         unknown_tasks=sorted({task for gate in gates.values() for task in gate.unknown_tasks()}),
+        obstacles=list(order.obstacles(flow)) if gates else (),
     )
 
 
@@ -104,5 +107,4 @@ def _missing(flow: JobFlow, jobs: Mapping[str, Job]) -> list[Flow]:
 
 
 def _targets(flow: JobFlow, one: Flow) -> list[str]:
-    targets = one.depends_on.targets if one.depends_on is not None else []
-    return [job_name(flow.metadata.name, target) for target in targets]
+    return [job_name(flow.metadata.name, target) for target in order.targets_of(one)]
