@@ -57,6 +57,7 @@ class GoJob:
     plugins: dict[str, list[str]] = field(default_factory=dict)
     claim: str = ""
     policies: tuple[JsonObject, ...] = ()
+    queue: str = QUEUE
     owner: tuple[JsonObject, ...] = ()
     labels: dict[str, str] = field(default_factory=dict)
 
@@ -69,7 +70,7 @@ class GoJob:
         task = {"name": "worker", "replicas": self.replicas, "minAvailable": self.replicas, "maxRetry": 3}
         spec: JsonObject = {
             "schedulerName": "volcano",
-            "queue": QUEUE,
+            "queue": self.queue,
             "minAvailable": self.replicas,
             "maxRetry": 3,
             "tasks": [{**task, "template": template}],
@@ -135,7 +136,7 @@ def podgroup(job: GoJob, made: JsonObject) -> JsonObject:
         "spec": {
             "minMember": job.replicas,
             "minTaskMember": {"worker": job.replicas},
-            "queue": QUEUE,
+            "queue": job.queue,
             "minResources": {
                 "count/pods": str(job.replicas),
                 "cpu": usage,
@@ -153,7 +154,7 @@ def group_name(job: GoJob, made: JsonObject) -> str:
 
 def pod(job: GoJob, made: JsonObject, index: int, *, version: int | None = None) -> JsonObject:
     identity = {"volcano.sh/task-index": str(index), "volcano.sh/task-spec": "worker", "volcano.sh/job-name": job.name}
-    queue = {"volcano.sh/queue-name": QUEUE}
+    queue = {"volcano.sh/queue-name": job.queue}
     annotations = {
         **identity,
         **queue,
@@ -240,6 +241,14 @@ async def leave_job(client: Client, job: GoJob) -> JsonObject:
         await leave_pod(client, pod(job, made, index, version=old), phase)
     body = {"status": job.status()}
     return await client.patch(resources.JOBS.untyped, job.name, body, NAMESPACE, subresource="status")
+
+
+async def leave_command(client: Client, job: str, action: str) -> None:
+    """As the Go vcctl gives it, and nobody has read it yet."""
+    made = await client.get(resources.JOBS.untyped, job, NAMESPACE)
+    [target] = owned_by({"apiVersion": BATCH, "kind": "Job", **made})
+    meta = {"generateName": f"{job}-{action.lower()}-", "namespace": NAMESPACE, "ownerReferences": [target]}
+    await client.create(resources.COMMANDS.untyped, {"metadata": meta, "action": action, "target": target})
 
 
 async def leave_pod(client: Client, document: JsonObject, phase: str) -> None:

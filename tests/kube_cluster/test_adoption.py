@@ -17,6 +17,7 @@ from tests.kube_cluster.left_behind import (
     PLUGINS,
     QUEUE,
     GoJob,
+    leave_command,
     leave_job,
     leave_node,
     leave_queue,
@@ -43,6 +44,7 @@ STAY = (
     GoJob("whole", plugins=PLUGINS, claim=CLAIM),
     GoJob("restarted", version=1, retries=1, policies=(RESTART,), history=("Restarting", "Pending", "Running")),
     GoJob("legacy", group_name="legacy"),
+    GoJob("leaver", queue="leaving"),
     GoJob("half", pods=("Running", "Succeeded"), counts={"running": 1, "succeeded": 1}),
     GoJob("aborted", phase="Aborted", pods=(), group="", version=1, counts={}, history=("Running", "Aborted")),
     GoJob(
@@ -57,6 +59,7 @@ STAY = (
 )
 """jobs that need nothing"""
 GO_ON = (
+    GoJob("stopped"),
     GoJob("submitted", phase="Pending", pods=(), group="Pending", counts={}, history=("Pending",)),
     GoJob("admitted", phase="Pending", pods=WAITS, group="Inqueue", counts={"pending": 2}, history=("Pending",)),
     GoJob(
@@ -85,6 +88,7 @@ KINDS = (
     resources.PODS,
     resources.PODGROUPS,
     resources.QUEUES,
+    resources.COMMANDS,
     resources.CONFIGMAPS,
     resources.SECRETS,
     resources.SERVICES,
@@ -132,8 +136,12 @@ async def leave_everything(address: Address) -> Seen:
         await leave_queue(client, "default", {"state": "Open"}, parent="root")
         await leave_queue(client, QUEUE, {"state": "Open", "allocated": amounts}, parent="root")
         await leave_queue(client, "shut", {"state": "Closed"}, parent="root")
+        await leave_queue(client, "leaving", {"state": "Open"}, parent="root")
         for job in (*STAY, *GO_ON, ZEROED):
             await leave_job(client, job)
+        closing = {"status": {"state": "Closing"}}
+        await client.patch(resources.QUEUES.untyped, "leaving", closing, subresource="status")
+        await leave_command(client, "stopped", "AbortJob")
         await leave_replica_set(client)
         await leave_flow(client)
         await leave_cron_job(client)
@@ -221,10 +229,10 @@ def test_no_pod_is_made_twice_and_none_is_taken_away(handover: Handover) -> None
     for name in names(handover.before, resources.PODS):
         key = ("Pod", name)
         assert handover.after[key]["metadata"]["uid"] == handover.before[key]["metadata"]["uid"]
-        if not name.startswith("admitted-"):
-            assert handover.unchanged(resources.PODS, name), name
-        else:
+        if name.startswith("admitted-"):
             assert handover.after[key]["spec"]["nodeName"] == NODE
+        elif not name.startswith("stopped-"):
+            assert handover.unchanged(resources.PODS, name), name
 
 
 def test_what_needs_nothing_is_not_written(handover: Handover) -> None:
@@ -249,9 +257,21 @@ def test_an_ended_job_is_counted_again(handover: Handover) -> None:
     assert (status["succeeded"], status["version"], status["runningDuration"]) == (2, 1, "4m7.2s")
 
 
+def test_a_command_that_waits_is_obeyed_once(handover: Handover) -> None:
+    before, after = (seen["Job", "stopped"]["status"] for seen in (handover.before, handover.after))
+
+    assert (after["state"]["phase"], after["version"], after.get("retryCount", 0)) == ("Aborting", 1, 0)
+    assert after["minAvailable"] == before["minAvailable"]
+    assert names(handover.after, resources.COMMANDS) == set()
+    assert all(handover.after["Pod", f"stopped-worker-{index}"]["metadata"]["deletionTimestamp"] for index in range(2))
+
+
 def test_podgroups_stay(handover: Handover) -> None:
-    assert names(handover.after, resources.PODGROUPS) == names(handover.before, resources.PODGROUPS)
-    for name in names(handover.before, resources.PODGROUPS):
+    """All but that of the job that was to be stopped."""
+    gone = names(handover.before, resources.PODGROUPS) - names(handover.after, resources.PODGROUPS)
+    assert {name.rpartition("-")[0].startswith("stopped-") for name in gone} == {True}
+    assert names(handover.after, resources.PODGROUPS) <= names(handover.before, resources.PODGROUPS)
+    for name in names(handover.after, resources.PODGROUPS):
         before, after = handover.before["PodGroup", name], handover.after["PodGroup", name]
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
         if before["status"]["phase"] == "Running":
@@ -259,9 +279,11 @@ def test_podgroups_stay(handover: Handover) -> None:
 
 
 def test_queues_stay_as_they_were(handover: Handover) -> None:
-    states = {name: handover.after["Queue", name]["status"]["state"] for name in ("root", "default", QUEUE, "shut")}
+    states = {
+        name: handover.after["Queue", name]["status"]["state"] for name in names(handover.before, resources.QUEUES)
+    }
 
-    assert states == {"root": "Open", "default": "Open", QUEUE: "Open", "shut": "Closed"}
+    assert states == {"root": "Open", "default": "Open", QUEUE: "Open", "shut": "Closed", "leaving": "Closing"}
     assert names(handover.after, resources.QUEUES) == names(handover.before, resources.QUEUES)
 
 
