@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -38,19 +40,46 @@ tiers:
   - name: network-topology-aware
   - name: nodeorder
 """
-_CAPACITY: Final = "capacity\n    enableHierarchy: true"
+_TREE: Final = "\n    enableHierarchy: true"
+_LEVELS: Final = f"{_TREE}\n    arguments:\n      ancestorReclaimLevel: 2"
 CONFS: Final = {
     "default": conf_file.DEFAULT_CONF,
     "chart": _CHART,
     "chart-evicting": _CHART.replace("backfill", "backfill, preempt, reclaim"),
     "proportion": _EVICTING.format(actions="preempt, reclaim", shares="proportion"),
     "drf": _EVICTING.format(actions="preempt", shares="drf"),
+    "drf-tree": _EVICTING.format(actions="preempt, reclaim", shares=f"drf{_TREE}"),
     "capacity": _EVICTING.format(actions="reclaim, preempt", shares="capacity"),
-    "capacity-tree": _EVICTING.format(actions="preempt, reclaim", shares=_CAPACITY),
+    "capacity-tree": _EVICTING.format(actions="preempt, reclaim", shares=f"capacity{_TREE}"),
+    "capacity-levels": _EVICTING.format(actions="reclaim, preempt", shares=f"capacity{_LEVELS}"),
     "gang-eviction": _EVICTING.format(actions="gangpreempt, gangreclaim", shares="capacity"),
+    "gang-eviction-tree": _EVICTING.format(actions="gangreclaim, gangpreempt", shares=f"capacity{_TREE}"),
     "no-enqueue": _EVICTING.format(actions="preempt, reclaim", shares="capacity").replace("enqueue, ", ""),
+    "elastic": _EVICTING.format(actions="preempt, reclaim", shares="capacity").replace(
+        "- name: gang", "- name: gang\n    enableJobStarving: false"
+    ),
+    "cheapest-node": _EVICTING.format(actions="preempt, reclaim", shares="proportion")
+    + "configurations:\n- name: preempt\n  arguments:\n    enableTopologyAwarePreemption: true\n",
 }
 """The configurations that come with the product, and one for each way of sharing and evicting."""
+
+_DOCS: Final = Path(__file__).parents[3] / "docs"
+_BLOCK: Final = re.compile(r"^```yaml\n(actions:.*?)^```$", re.DOTALL | re.MULTILINE)
+_ASKS_OTHERS: Final = "- name: extender"
+
+
+def _of_pages() -> dict[str, str]:
+    """Every configuration of the documentation, but for those that need a server to ask."""
+    found: dict[str, str] = {}
+    for page in sorted(_DOCS.rglob("*.md")):
+        for number, block in enumerate(_BLOCK.findall(page.read_text())):
+            if "tiers:" in block and _ASKS_OTHERS not in block:
+                found[f"{page.relative_to(_DOCS).with_suffix('')}{f'-{number}' if number else ''}"] = block
+    return found
+
+
+PAGES: Final = _of_pages()
+"""By page."""
 
 TREE: Final = {"a": "", "b": "", "a1": "a", "a2": "a"}
 LEAVES: Final = ("a1", "a2", "b")
@@ -140,7 +169,7 @@ WORLDS = st.builds(
 
 @cache
 def _parsed(conf: str) -> Conf:
-    return conf_file.parse(CONFS[conf], registries.built_in().actions)
+    return conf_file.parse({**CONFS, **PAGES}[conf], registries.built_in().actions)
 
 
 def build(draw: Draw, conf: str) -> World:
@@ -164,6 +193,8 @@ def build(draw: Draw, conf: str) -> World:
 
 
 def _queue(name: str, draw: QueueDraw) -> Queue:
+    path = ["root", *([TREE[name]] if TREE[name] else []), name]
+    weights = ["1"] * (len(path) - 1) + [str(draw.weight)]
     return queue(
         name,
         parent=TREE[name] or "root",
@@ -173,6 +204,7 @@ def _queue(name: str, draw: QueueDraw) -> Queue:
         weight=draw.weight,
         priority=draw.priority,
         reclaimable=draw.reclaimable,
+        annotations={keys.HIERARCHY: "/".join(path), keys.HIERARCHY_WEIGHTS: "/".join(weights)},
     )
 
 

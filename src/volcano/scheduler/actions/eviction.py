@@ -97,13 +97,31 @@ class Search:
         lost: Counter[str] = Counter()
         kept = []
         for task in victims:
-            job = task.job
-            assert job is not None, f"{task.key} is a victim and belongs to no job"
-            spare = job.tally.ready - job.min_available - lost[job.key]
-            is_safe = spare > 0 or job is self.claimant.job or job.tally.ready < job.min_available
+            job = _job_of(task)
+            is_safe = _can_spare(job, lost[job.key]) or job is self.claimant.job
             if is_safe or _can_fall(self.session, hook, self.claimant, job):
                 kept.append(task)
                 lost[job.key] += 1
+        return kept
+
+    def with_consent(self, hook: str, victims: Sequence[Task]) -> list[Task]:
+        """Without those whom the claimant's job may not take, so that claims come to an end (docs/concepts.md).
+
+        A job that is complete takes what queues hold beyond their shares. One that is not makes others fall, if it
+        must, unless it has fallen itself; then it takes what others can spare.
+        """
+        job = _job_of(self.claimant)
+        if self.session.job_pipelined(job):
+            return self.session.hooks.beyond_shares(hook, self.claimant, list(victims))
+        if not job.fell:
+            return list(victims)
+        lost: Counter[str] = Counter()
+        kept = []
+        for task in victims:
+            other = _job_of(task)
+            if _can_spare(other, lost[other.key]):
+                kept.append(task)
+                lost[other.key] += 1
         return kept
 
     def suffices(self, row: int, victims: Sequence[Task]) -> bool:
@@ -187,6 +205,16 @@ def commit(session: Session, statement: Statement, hook: str, cause: str) -> Non
         for claiming in {task.job: None for task in statement.claimants if task.job is not None}:
             session.topology.nominate(claiming)
     statement.commit()
+
+
+def _can_spare(job: Job, lost: int) -> bool:
+    """Whether it loses nothing by one more member gone: it stays complete, or was not."""
+    return job.tally.ready - lost > job.min_available or job.tally.ready < job.min_available
+
+
+def _job_of(task: Task) -> Job:
+    assert task.job is not None, f"{task.key} claims or is claimed, and belongs to no job"
+    return task.job
 
 
 def _can_fall(session: Session, hook: str, claimant: Task, job: Job) -> bool:

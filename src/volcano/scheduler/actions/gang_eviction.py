@@ -139,7 +139,10 @@ class GangEviction(Action):
             return []
         context = EvictionContext(self.name, claimant, domain)
         victims = session.hooks.victims("evictable", context, candidates)
-        return ranked(approved(bundles, victims, allow_whole=self.arguments.allow_whole), compare, needed)
+        if session.job_ready(claimant):
+            victims = session.hooks.beyond_shares("evictable", context, victims)
+        allow_whole = self.arguments.allow_whole and not claimant.fell  # or they might make each other fall in turn
+        return ranked(approved(bundles, victims, allow_whole=allow_whole), compare, needed)
 
 
 class Trial:

@@ -74,7 +74,7 @@ class Reclaim(Action):
 
     def _on_node(self, search: Search, row: int, is_candidate: Candidate) -> bool:
         """Where others could be asked, the claimant may also get room that needs no victim."""
-        victims = search.proposed(row, "reclaimable", is_candidate)
+        victims = search.with_consent("reclaimable", search.proposed(row, "reclaimable", is_candidate))
         if not search.suffices(row, victims):
             return False
         checkpoint = search.statement.checkpoint()

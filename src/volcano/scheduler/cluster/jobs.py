@@ -136,6 +136,7 @@ class Job:
         "allocated",
         "allocated_hypernode",
         "created",
+        "fell",
         "key",
         "min_available",
         "min_resources",
@@ -180,6 +181,8 @@ class Job:
         self.allocated: Vector = dimensions.zeros()
         self.total_request: Vector = dimensions.zeros()
         self.allocated_hypernode = ""
+        self.fell = False
+        """It was complete until members were evicted, and has not been since."""
         self.wait: Wait | None = None
         """Set while it waits; framework/patience.py keeps it."""
 

@@ -152,13 +152,13 @@ class Dispatcher:
 
     def unprotected(self, hook: str, claimant: Any, victims: list[Task]) -> list[Task]:
         """Without those whom a plugin of any tier protects."""
-        for callback in self._flat[hook]:
-            if callback.plugin.protects:
-                answer = callback(claimant, victims)
-                if answer is NO_ANSWER:
-                    return []
-                victims = victims if answer is None else _intersection(victims, answer)
-        return victims
+        asked = [callback for callback in self._flat[hook] if callback.plugin.protects]
+        return _agreed(asked, claimant, victims)
+
+    def beyond_shares(self, hook: str, claimant: Any, victims: list[Task]) -> list[Task]:
+        """Those whom the plugins that share the cluster among queues give up, whichever their tier."""
+        asked = [callback for callback in self._flat[hook] if callback.plugin.shares_out]
+        return _agreed(asked, claimant, victims)
 
     def union(self, hook: str, tasks: Sequence[Task]) -> list[Task]:
         for tier in self._tiers[hook]:
@@ -166,6 +166,16 @@ class Dispatcher:
             if chosen:
                 return list(chosen.values())
         return []
+
+
+def _agreed(asked: Iterable[Guarded], claimant: Any, victims: list[Task]) -> list[Task]:
+    """Whom none of these plugins keeps."""
+    for callback in asked:
+        answer = callback(claimant, victims)
+        if answer is NO_ANSWER:
+            return []
+        victims = victims if answer is None else _intersection(victims, answer)
+    return victims
 
 
 def _intersection(victims: Iterable[Task], answer: Iterable[Task]) -> list[Task]:

@@ -5,6 +5,7 @@ Statements write to it; at the end of a session only what was decided remains in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -65,14 +66,29 @@ class Journal:
                 self._held.append(operation)
                 promised += operation.tasks
         if evicts:
+            self._note_who_fell()
             for task in promised:
                 task.promised = task.node_name
             action = self._session.action
             decisions.transactions[action] = decisions.transactions.get(action, 0) + 1
         if binds:
+            self._note_who_stands(binds)
             decisions.committed += binds
             if self._on_commit is not None:
                 self._on_commit(binds)
+
+    def _note_who_fell(self) -> None:
+        """Jobs that are not complete any more for the sake of others."""
+        lost = Counter(task.job for task in self._evicted if task.job is not None)
+        for job, number in lost.items():
+            if job.tally.ready < job.min_available <= job.tally.ready + number:
+                job.fell = True
+
+    def _note_who_stands(self, binds: Sequence[Bind]) -> None:
+        for key in {bind.job for bind in binds}:
+            job = self._session.jobs.get(key)
+            if job is not None and job.is_ready:
+                job.fell = False
 
     def hold(self, operations: Iterable[Operation]) -> None:
         """Keep operations in force until the session closes, and no longer."""

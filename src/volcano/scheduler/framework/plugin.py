@@ -87,6 +87,9 @@ class Plugin:
     protects: ClassVar[bool] = False
     """Whom it does not give up to an eviction, no other tier gives up either."""
 
+    shares_out: ClassVar[bool] = False
+    """It shares the cluster out among queues: a job that is complete takes back only what this plugin gives up."""
+
     keeps_gangs_whole: ClassVar[bool] = False
     """Where it is asked about victims, a gang loses what it can spare, or all of its members."""
 

@@ -34,6 +34,7 @@ class Arguments(msgspec.Struct, frozen=True):
 
 class Capacity(Plugin):
     name = "capacity"
+    shares_out = True
     Arguments = Arguments
 
     def open(self, session: Session) -> None:

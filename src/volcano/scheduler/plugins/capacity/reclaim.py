@@ -113,10 +113,13 @@ class GangVictims:
         mine = plugin.accounts[claimant.queue_name]
         request = claimant.pending_request()
         self.overdraft = self.excess.shed(mine, mine.allocated + request, request)
+        self.shed = 0.0
         self._held: dict[str, FloatVector] = {}
 
     def choose(self, candidates: Sequence[Task]) -> list[Task]:
-        return [task for task in candidates if self._gives(task)]
+        """Nobody, if all of them together shed no more excess than the claim adds."""
+        given = [task for task in candidates if self._gives(task)]
+        return given if self.shed > self.overdraft else []
 
     def _gives(self, task: Task) -> bool:
         account = self.plugin.account_of(task)
@@ -128,8 +131,7 @@ class GangVictims:
             return False
         if not is_immediate(account, request) and not exceeds_share(account, holds, request):
             return False
-        if not self.excess.shed(account, holds, request) > self.overdraft:
-            return False
+        self.shed += self.excess.shed(account, holds, request)
         self._held[account.queue.name] = holds - request
         return True
 

@@ -24,6 +24,7 @@ HIERARCHY: Final = "enableHierarchy"
 
 class Drf(Plugin):
     name = "drf"
+    shares_out = True
 
     def open(self, session: Session) -> None:
         self._promised: dict[str, Vector] = {}

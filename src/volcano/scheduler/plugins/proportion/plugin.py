@@ -72,6 +72,7 @@ class Account:
 
 class Proportion(Plugin):
     name = "proportion"
+    shares_out = True
 
     def open(self, session: Session) -> None:
         queues = {name: queue for name, queue in session.queues.items() if queue.jobs}

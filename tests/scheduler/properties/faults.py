@@ -1,0 +1,61 @@
+"""Clusters that once did not come to rest, or broke something: found at random, made small, kept."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.scheduler.properties.worlds import Draw, JobDraw, NodeDraw, QueueDraw
+
+FAULTS: Final = {
+    "the victims' queue was served first and took the room again": (
+        "chart-evicting",
+        Draw(
+            nodes=(NodeDraw(cpu=1), NodeDraw(cpu=5, zone="y"), NodeDraw(cpu=6, pods=1, zone="y")),
+            jobs=(JobDraw(pods=2, minimum=0, cpu=3, queue="a1"), JobDraw(pods=2, minimum=2, cpu=3)),
+            queues=(QueueDraw(deserved=3, capability=4), QueueDraw(), QueueDraw(deserved=8), QueueDraw()),
+            seed=2,
+        ),
+    ),
+    "a gang that had lost members waited for them for ever": (
+        "proportion",
+        Draw(
+            nodes=(NodeDraw(cpu=4), NodeDraw(cpu=4), NodeDraw(cpu=5, pods=2, zone="z")),
+            jobs=(
+                JobDraw(pods=3, minimum=3, cpu=2, placed=(2,)),
+                JobDraw(pods=5, minimum=0, cpu=1, queue="a1"),
+                JobDraw(pods=2, minimum=0, cpu=1, placed=(0, 1)),
+            ),
+            queues=(QueueDraw(deserved=5, capability=8), QueueDraw(), QueueDraw(deserved=6), QueueDraw(deserved=5)),
+            seed=1,
+        ),
+    ),
+    "room was made in a domain that is too small for what is more than the minimum": (
+        "no-enqueue",
+        Draw(
+            nodes=(NodeDraw(cpu=4),),
+            jobs=(JobDraw(pods=1, minimum=0, cpu=1), JobDraw(pods=2, minimum=1, cpu=4, queue="a1", shape="close")),
+            queues=(QueueDraw(), QueueDraw(), QueueDraw(deserved=4), QueueDraw()),
+        ),
+    ),
+    "room was made for whom the quota of an ancestor forbids": (
+        "capacity-tree",
+        Draw(
+            nodes=(NodeDraw(cpu=6),),
+            jobs=(
+                JobDraw(pods=1, minimum=0, cpu=1),
+                JobDraw(pods=1, minimum=1, cpu=3, queue="a1"),
+                JobDraw(pods=3, minimum=1, cpu=3, queue="a2", placed=(0, 0)),
+            ),
+            queues=(QueueDraw(capability=4), QueueDraw(capability=8), QueueDraw(deserved=5), QueueDraw()),
+        ),
+    ),
+    "jobs that are complete took from each other": (
+        "elastic",
+        Draw(
+            nodes=(NodeDraw(cpu=6),),
+            jobs=(JobDraw(pods=1, minimum=0, cpu=1), JobDraw(pods=3, minimum=0, cpu=2, queue="a1")),
+            queues=(QueueDraw(), QueueDraw(deserved=1), QueueDraw(deserved=6), QueueDraw()),
+        ),
+    ),
+}
+"""Configuration and cluster, by what went wrong."""

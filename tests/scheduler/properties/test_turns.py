@@ -1,0 +1,104 @@
+"""Queues of which each could take, by right, what the other has just taken: they come to rest all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scheduler.properties.test_properties import IdealCluster
+from tests.scheduler.properties.worlds import CONFS, GPU
+from volcano.testing.builders import Gang, gang, node, pod, queue
+from volcano.testing.world import World
+
+
+def evictions(world: World, cycles: int = 8) -> list[list[str]]:
+    """Who had to go, cycle by cycle; who went comes back."""
+    ideal = IdealCluster(world)
+    found = []
+    for _ in range(cycles):
+        decisions = world.cycle()
+        found.append([eviction.job for eviction in decisions.evictions])
+        ideal.settle(decisions)
+    return found
+
+
+def both(name: str, queue_name: str, pods: int = 1, *, each: int = 2, on: str = "") -> Gang:
+    """A gang that asks for as many CPUs as GPUs."""
+    members = [pod(f"{name}-{i}", group=name, cpu=each, resources={GPU: each}, node=on) for i in range(pods)]
+    return gang(name, pods=members, queue=queue_name, phase="Running" if on else "Inqueue", min_available=pods)
+
+
+def rivals(conf: str, **gpus: int) -> World:
+    """One queue deserves the CPUs and the other the GPUs of a node that has room for one of their jobs."""
+    return World(
+        nodes=[node("n0", cpu=2, pods=9, **{GPU: 2})],  # type: ignore[arg-type]
+        queues=[
+            queue("root"),
+            queue("cpus", deserved={"cpu": 2, GPU: gpus["cpus"]}),
+            queue("gpus", deserved={"cpu": 1, GPU: gpus["gpus"]}),
+        ],
+        conf=CONFS[conf],
+    )
+
+
+@pytest.mark.parametrize("conf", ["capacity", "capacity-tree", "capacity-levels"])
+@pytest.mark.parametrize(("owner", "rival"), [("gpus", "cpus"), ("cpus", "gpus")])
+def test_each_deserves_another_part_of_what_both_want(conf: str, owner: str, rival: str) -> None:
+    world = rivals(conf, cpus=1, gpus=2)
+    world.add_gang(both("old", owner, on="n0"))
+    world.add_gang(both("new", rival))
+
+    assert evictions(world) == [[]] * 8
+
+
+@pytest.mark.parametrize(("owner", "rival"), [("gpus", "cpus"), ("cpus", "gpus")])
+def test_a_gang_that_fell_makes_no_other_fall(owner: str, rival: str) -> None:
+    world = rivals("gang-eviction", cpus=1, gpus=2)
+    world.add_gang(both("old", owner, on="n0"))
+    world.add_gang(both("new", rival))
+
+    assert evictions(world) == [["default/old"], *[[]] * 7]
+
+
+def test_a_gang_that_fell_takes_what_others_can_spare() -> None:
+    world = rivals("gang-eviction", cpus=1, gpus=2)
+    world.add_gang(both("old", "gpus", on="n0"))
+    world.add_gang(both("new", "cpus"))
+    evictions(world, cycles=2)
+    spare = [pod(f"spare-{i}", group="spare", cpu=2, resources={GPU: 2}, node="n1") for i in range(2)]
+    world.add("nodes", node("n1", cpu=4, pods=9, **{GPU: 4}))  # type: ignore[arg-type]
+    world.add_gang(gang("spare", pods=spare, queue="cpus", phase="Running", min_available=1))
+
+    assert world.cycle().evictions[0].job == "default/spare"
+
+
+def test_who_comes_nearer_to_its_share_takes_it_once() -> None:
+    world = rivals("capacity", cpus=0, gpus=2)
+    world.add_gang(both("old", "cpus", on="n0"))
+    world.add_gang(both("new", "gpus"))
+
+    found = evictions(world)
+
+    assert found[0] == ["default/old"]
+    assert found[1:] == [[]] * 7
+
+
+def test_too_many_pods_are_no_reason_to_take_cpus() -> None:
+    """Both queues have more pods than a third one, which wants many, leaves them; neither has too many CPUs."""
+    idlers = [
+        gang(f"idle-{name}", pods=2, min_available=2, queue=name, phase="Running", nodes=[home] * 2)
+        for name, home in (("mine", "n1"), ("yours", "n2"))
+    ]
+    nowhere = [pod(f"wait-{i}", group="wait", node_selector={"no": "where"}) for i in range(12)]
+    world = World(
+        nodes=[node("n0", cpu=2, pods=6), node("n1", cpu=1, pods=3), node("n2", cpu=1, pods=3)],
+        queues=[queue("root"), queue("mine"), queue("yours"), queue("many", weight=3)],
+        jobs=[
+            *idlers,
+            gang("old", pods=1, cpu=2, nodes=["n0"], queue="yours", phase="Running", min_available=1),
+            gang("new", pods=1, cpu=2, queue="mine", phase="Inqueue", min_available=1),
+            gang("wait", pods=nowhere, queue="many", phase="Inqueue", min_available=12),
+        ],
+        conf=CONFS["proportion"],
+    )
+
+    assert evictions(world) == [[]] * 8
