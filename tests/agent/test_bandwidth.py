@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 from tests.agent.pods import pod
 from volcano.agent.bandwidth import Limits, Senders, bytes_per_second, counters, devices, limiting, limits_of, senders
 from volcano.agent.configuration import NetworkQos
-from volcano.agent.networkcommand import Flags, changed
+from volcano.agent.networkcommand import COMMANDS, Flags, changed, run
+from volcano.agent.shaper import Shaper
 from volcano.api.core.pods import Pod
 from volcano.kube.flags import FlagError
 
@@ -118,3 +119,17 @@ def test_flags_change_what_they_name() -> None:
 def test_flags_that_make_no_sense(flags: Flags, message: str) -> None:
     with pytest.raises(FlagError, match=message):
         changed(None, flags)
+
+
+def test_commands_that_are_none_are_named_and_help_lists_those_there_are() -> None:
+    said: list[str] = []
+    assert run(["get"], Shaper(), said.append, said.append) == 1
+    assert said.pop().startswith('unknown command "get" for "network-qos": write one of prepare, set, show,')
+    assert run([], Shaper(), said.append, said.append) == 0
+    text = said.pop()
+    assert all(f"  {name} " in text for name in COMMANDS)
+    assert "--offline-low-bandwidth" in text
+    assert run(["version"], Shaper(), said.append, said.append) == 0
+    assert said.pop().startswith("network-qos ")
+    assert run(["set", "--speed=1"], Shaper(), said.append, said.append) == 1
+    assert said.pop().startswith("execute command[set] failed, error:unknown flag: --speed")

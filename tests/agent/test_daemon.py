@@ -12,11 +12,11 @@ from tests.agent import namespaces, trees
 from tests.agent.pods import pod
 from tests.agent.world import ENVIRONMENT, NODE, World, world
 from tests.controllers.bench import eventually
-from volcano.agent import podwriter
+from volcano.agent import main, podwriter
 from volcano.agent.bandwidth import Limits
 from volcano.agent.cgroups import CgroupError, Hierarchy
 from volcano.agent.main import Pace
-from volcano.agent.options import parse
+from volcano.agent.options import hierarchy, parse
 from volcano.agent.qos import BatchNames
 from volcano.agent.shaper import Shaper, ShapingError
 from volcano.agent.values import Version
@@ -216,11 +216,65 @@ def test_a_bad_configuration_is_told_and_the_old_one_kept(tmp_path: Path) -> Non
         (["--oversubscription-ratio=0"], "over subscription ratio must be greater than 0"),
         (["--oversubscription-policy=other"], "--oversubscription-policy=other is not known"),
         (["--supported-features=DiskQoS"], "--supported-features has DiskQoS"),
+        (["--kube-nod-name=a"], "unknown flag: --kube-nod-name"),
     ],
 )
 def test_flags_that_make_no_sense(arguments: list[str], message: str) -> None:
     with pytest.raises(FlagError, match=message):
         parse(arguments, ENVIRONMENT)
+
+
+def test_what_the_environment_must_say(tmp_path: Path) -> None:
+    with pytest.raises(FlagError, match="--kube-node-name is empty: name the node, or set KUBE_NODE_NAME"):
+        parse([], {})
+    with pytest.raises(FlagError, match="--kube-pod-namespace is empty: name the namespace"):
+        parse(["--kube-node-name=a"], {})
+    flags = parse([], ENVIRONMENT)
+    with pytest.raises(FlagError, match="CGROUP_DRIVER=docker is not known: write systemd or cgroupfs"):
+        hierarchy(flags, {"SYS_FS_PATH": str(tmp_path), "CGROUP_DRIVER": "docker"})
+    assert hierarchy(flags, {"SYS_FS_PATH": str(tmp_path), "CGROUP_DRIVER": "systemd"}).pods_root() == "kubepods.slice"
+
+
+def test_what_prevents_the_start_is_the_last_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main.main(["--oversubscription-ratio=0", "--kube-node-name=a", "--kube-pod-namespace=b"]) == 1
+    assert capsys.readouterr().err == "vc-agent: over subscription ratio must be greater than 0\n"
+    missing = tmp_path / "kubeconfig"
+    assert main.main([f"--kubeconfig={missing}", "--kube-node-name=a", "--kube-pod-namespace=b"]) == 1
+    assert str(missing) in capsys.readouterr().err.splitlines()[-1]
+    assert main.main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("vc-agent ")
+
+
+def test_a_pod_that_may_not_be_evicted_stays_and_the_next_one_goes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world(tmp_path) as here:
+            await here.make_pod("guarded", cpu="900")
+            await here.make_pod("small", cpu="100")
+            await here.client.patch(resources.PODS, "guarded", {"metadata": {"labels": {"a": "b"}}}, "default")
+            budget = {
+                "metadata": {"name": "all", "namespace": "default"},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}},
+            }
+            await here.client.create(resources.POD_DISRUPTION_BUDGETS.untyped, budget)
+            await eventually(lambda: here.offers("4800"))
+            here.milli = 9000
+            await eventually(lambda: here.gone("small"))
+            assert not await here.gone("guarded")
+
+    asyncio.run(scenario())
+
+
+def test_a_bad_annotation_of_a_pod_is_told(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world(tmp_path, "v2", "--supported-features=*") as here:
+            await eventually(lambda: here.told("ConfigApplySuccess", "Successfully applied config"))
+            await here.configure(memoryQosV2Config={"enable": True})
+            await here.make_pod("odd")
+            bad = {"metadata": {"annotations": {keys.COLOCATION_CONFIG: "{"}}}
+            await here.client.patch(resources.PODS, "odd", bad, "default")
+            await eventually(lambda: here.told("ColocationConfigParseFailed", f"annotation {keys.COLOCATION_CONFIG}:"))
+
+    asyncio.run(scenario())
 
 
 def test_features_are_decided_by_the_first_word() -> None:
