@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 JsonObject = dict[str, Any]
@@ -100,7 +101,7 @@ class Resource(Generic[T]):
     @property
     def untyped(self) -> Resource[JsonObject]:
         """The same collection as plain documents."""
-        return replace(self, load=DOCUMENTS)  # type: ignore[arg-type, return-value]
+        return _untyped(self)
 
     def as_type(self, other: builtins.type[U]) -> Resource[U]:
         """The same collection, decoded into another type, such as one with the few fields that are of interest."""
@@ -120,3 +121,9 @@ class Resource(Generic[T]):
 
     def subresource(self, name: str) -> Subresource | None:
         return next((each for each in self.subresources if each.name == name), None)
+
+
+@lru_cache(maxsize=256)
+def _untyped(resource: Resource[Any]) -> Resource[JsonObject]:
+    """The same one again and again: it is asked for with every request."""
+    return replace(resource, load=DOCUMENTS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote, unquote, unquote_plus
 
 Query = list[tuple[str, str]]
@@ -105,4 +106,10 @@ def format_target(path: str, query: Sequence[tuple[str, str]] = ()) -> str:
         path = quote(path, safe="/:-._~!$&'()*+,;=@")
     if not query:
         return path
-    return path + "?" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query)
+    return f"{path}?{_format_query(tuple(query))}"
+
+
+@lru_cache(maxsize=512)
+def _format_query(query: tuple[tuple[str, str], ...]) -> str:
+    """A client sends few different ones, thousands of times."""
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query)
