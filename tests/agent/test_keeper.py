@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies as st
 
-from volcano.agent.keeper import Keeper, NodeTaken, keep
+from tests.agent import trees
+from volcano.agent.cgroups import Hierarchy
+from volcano.agent.keeper import Keeper, NodeTaken, keep, undo_all
 
 AGENT = """
 import sys, time
@@ -102,6 +107,54 @@ def test_what_was_undone_already_stays_as_it_is(tmp_path: Path) -> None:
     keeper.close()
     assert quota.read_text() == "set by hand"
     assert not (tmp_path / "gone").exists()
+
+
+WRITES = st.lists(
+    st.tuples(
+        st.sampled_from(["kubepods", "kubepods/a", "kubepods/a/c"]),
+        st.sampled_from(["cpu.max", "cpu.weight", "memory.high", "cpu.qos_level"]),
+        st.sampled_from(["1", "2", "max", "0"]),
+    )
+)
+
+
+@given(WRITES, st.sets(st.integers(0, 20)), st.booleans())
+def test_whatever_was_written_and_restored_in_between_the_keeper_ends_where_it_began(
+    writes: list[tuple[str, str, str]], restores: set[int], dies: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        lines: list[bytes] = []
+
+        def noted(path: Path, text: str | None) -> None:
+            undo = None if text is None else {"file": str(path), "text": text}
+            lines.append(json.dumps([str(path), undo]).encode() + b"\n")
+
+        hierarchy = Hierarchy(Path(folder), "v2", "cgroupfs", noted=noted)
+        trees.make(Path(folder), hierarchy, "kubepods", "kubepods/a", "kubepods/a/c")
+        before = trees.contents(Path(folder))
+        for index, (cgroup, name, value) in enumerate(writes):
+            hierarchy.write(cgroup, {name: value})
+            if index in restores:
+                hierarchy.restore(cgroup)
+        if dies:
+            undo_all(keep(lines))
+        else:
+            assert hierarchy.restore() == []
+            assert keep(lines) == []
+        assert trees.contents(Path(folder)) == before
+
+
+def test_what_cannot_be_undone_is_told_and_the_rest_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cpu.max"
+    path.write_text("1")
+    undo_all(
+        [{"file": str(tmp_path), "text": "a"}, {"command": ["no-such-command"]}, {"file": str(path), "text": "max"}]
+    )
+    assert path.read_text() == "max"
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in told] == ["vc-agent has died, and its keeper cannot undo {'file'"] + [
+        "vc-agent has died, and its keeper cannot undo {'command'"
+    ]
 
 
 def test_the_newest_change_is_undone_first_and_half_a_line_never() -> None:
