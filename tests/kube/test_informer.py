@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -185,6 +186,50 @@ def test_watches_that_end_at_once_do_not_become_a_storm() -> None:
             assert len(api.requests) < 6
 
     asyncio.run(main())
+
+
+class Even(random.Random):
+    """No jitter."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return b
+
+
+def test_pauses_are_short_again_once_the_server_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is away, then does not know our rights yet, then has forgotten its history."""
+    pauses: list[float] = []
+    refusals = [(403, "Forbidden"), (403, "Forbidden"), (410, "Expired")]
+    absences = 7
+
+    async def main() -> None:
+        api = MemoryApi()
+        api.put("a")
+
+        async def handle(request: Request) -> Response:
+            nonlocal absences
+            if absences:
+                absences -= 1
+                raise ConnectionRefusedError("away")
+            if not refusals:
+                return await api.handle(request)
+            code, reason = refusals.pop(0)
+            return Response(code, {}, msgspec.json.encode({"kind": "Status", "code": code, "reason": reason}))
+
+        informer = Informer(Client(InProcessTransport(handle)), PODS, rng=Even())
+        informer.resource_version = "1"
+        pause = asyncio.sleep
+
+        async def at_once(seconds: float) -> None:
+            pauses.append(seconds)
+            await pause(0)
+
+        monkeypatch.setattr("volcano.kube.informer.asyncio.sleep", at_once)
+        running = asyncio.create_task(informer.run())
+        await informer.synced()
+        running.cancel()
+
+    asyncio.run(main())
+    assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 0.2, 0.4, 0.8]
 
 
 class Mirror:

@@ -30,6 +30,8 @@ FIRST_DELAY_SECONDS = 0.2
 LONGEST_DELAY_SECONDS = 30.0
 UNREACHED_DELAY_SECONDS = 5.0
 """Between attempts at a server that cannot be reached: these cost it nothing, and it may be back at any moment."""
+EXPIRED_DELAY_SECONDS = 2.0
+"""Before a list that a restarted server makes necessary, to all of its clients at once."""
 WATCH_SECONDS = (300, 600)
 INITIAL_SILENCE_SECONDS = 10.0
 SHORT_WATCH_SECONDS = 1.0
@@ -165,9 +167,11 @@ class Informer(Generic[T]):
             except Gone:
                 log.info("%s: the watch is too old to resume, listing again", self.resource.plural)
                 self.resource_version = None
-                await self._pause(None)
+                await self._pause(None, EXPIRED_DELAY_SECONDS)
             except ApiError as error:
                 log.warning("%s: the server refused to watch: %s", self.resource.plural, error)
+                if isinstance(self.trouble, OSError):
+                    self._delay = 0.0  # it is there again, and may not know everybody's rights yet
                 self._failed(error)
                 await self._pause(error.retry_after)
             except (OSError, TimeoutError, msgspec.DecodeError) as error:
