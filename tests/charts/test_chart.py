@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,18 @@ def test_every_value_of_the_test_exists_in_the_chart() -> None:
     known = yaml.safe_load((chart.CHART / "values.yaml").read_text())
     for section, values in yaml.safe_load(ALL_OPTIONS.read_text()).items():
         assert set(values) <= set(known[section])
+
+
+def test_every_image_of_the_chart_is_a_target_that_starts_its_program() -> None:
+    values = yaml.safe_load((chart.CHART / "values.yaml").read_text())["basic"]
+    images = {name.rpartition("/")[2] for key, name in values.items() if key.endswith("_image_name")}
+    dockerfile = (chart.ROOT / "Dockerfile").read_text()
+    targets = dict(
+        re.findall(r"^FROM volcano AS (\S+)$.*?^ENTRYPOINT \[\"(\S+)\"\]$", dockerfile, re.MULTILINE | re.DOTALL)
+    )
+    assert targets == {image: image for image in images}
+    scripts = tomllib.loads((chart.ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert images <= scripts.keys()
 
 
 class TestRendered:
