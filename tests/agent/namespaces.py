@@ -73,8 +73,8 @@ class Node:
 
 
 @contextmanager
-def node(*addresses: str) -> Iterator[Node]:
-    """A node that reaches these pods by the device `v0`; skips where there can be none."""
+def node(*addresses: str, bridge: bool = False) -> Iterator[Node]:
+    """A node that reaches these pods by the device `v0`, or by a bridge before it; skips where there can be none."""
     if os.geteuid() or not shutil.which("tc") or not shutil.which("ip"):
         pytest.skip("network namespaces need root, ip and tc")
     mark = uuid.uuid4().hex[:6]
@@ -86,8 +86,12 @@ def node(*addresses: str) -> Iterator[Node]:
         pytest.skip(f"no network namespaces can be made here: {problem}")
     try:
         made.run(["ip", "link", "add", "v0", "type", "veth", "peer", "name", "e0", "netns", made.pods])
-        made.run(["ip", "address", "add", f"{NODE_ADDRESS}/24", "dev", "v0"])
-        made.run(["ip", "link", "set", "v0", "up"])
+        if bridge:
+            made.run(["ip", "link", "add", "cni0", "type", "bridge"])
+            made.run(["ip", "link", "set", "v0", "master", "cni0"])
+        for device in ("v0", "cni0") if bridge else ("v0",):
+            made.run(["ip", "link", "set", device, "up"])
+        made.run(["ip", "address", "add", f"{NODE_ADDRESS}/24", "dev", "cni0" if bridge else "v0"])
         for address in addresses:
             run_command(["ip", "-n", made.pods, "address", "add", f"{address}/24", "dev", "e0"])
         run_command(["ip", "-n", made.pods, "link", "set", "e0", "up"])

@@ -24,8 +24,9 @@ def sent(node: Node, *addresses: str, seconds: float = 0.8) -> list[float]:
     return [int(sender.communicate(timeout=30)[0]) * 8 / seconds / 1e6 for sender in senders]
 
 
-def test_batch_traffic_gives_way_to_online_traffic() -> None:
-    with namespaces.node(ONLINE, BATCH) as node:
+@pytest.mark.parametrize("bridge", [False, True], ids=["routed", "bridged"])
+def test_batch_traffic_gives_way_to_online_traffic(bridge: bool) -> None:
+    with namespaces.node(ONLINE, BATCH, bridge=bridge) as node:
         shaper = Shaper(node.run)
         shaper.shape(LIMITS)
         assert shaper.classify(SENDERS) == []
