@@ -9,6 +9,7 @@ import contextlib
 import json
 import mmap
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -143,7 +144,15 @@ class Colocation:
         return [{name: found[name] / span for name in found} for found, span in zip(done, spans, strict=True)]
 
     def start_agent(self, every: float, features: str = "-NetworkQoS,-Eviction,*") -> None:
-        command = [sys.executable, "-c", AGENT, str(every), "--kubeconfig", str(self.cluster.kubeconfig)]
+        command = [
+            *as_in_the_chart(),
+            sys.executable,
+            "-c",
+            AGENT,
+            str(every),
+            "--kubeconfig",
+            str(self.cluster.kubeconfig),
+        ]
         command += [f"--kube-cgroup-root={root_of(self.hierarchy)}", f"--supported-features={features}"]
         command += ["--healthz-address=127.0.0.1", "--healthz-port=0", "--kube-node-name=local"]
         log = (self.folder / "agent.log").open("wb")
@@ -169,6 +178,14 @@ class Colocation:
 
     def _done(self, name: str) -> int:
         return int.from_bytes(self.shared[name][:8], sys.byteorder)
+
+
+def as_in_the_chart(*capabilities: str) -> list[str]:
+    """What starts a program as root with these capabilities only, where the machine has such a command."""
+    if shutil.which("setpriv") is None:
+        return []
+    kept = ",".join(["-all", *(f"+{name}" for name in capabilities)])
+    return ["setpriv", f"--bounding-set={kept}", "--inh-caps=-all", "--no-new-privs"]
 
 
 def root_of(hierarchy: Hierarchy) -> str:

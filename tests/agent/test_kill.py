@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from tests.agent import namespaces
+from tests.agent.colocation import as_in_the_chart
 from tests.agent.world import NODE, World, node_of
 from tests.controllers.bench import eventually
 from volcano.agent.configuration import NAME
@@ -37,7 +38,7 @@ def kubeconfig(folder: Path, socket: Path) -> Path:
 
 
 def start(node: namespaces.Node, settings: Path, mount: Path) -> subprocess.Popen[bytes]:
-    command = ["ip", "netns", "exec", node.name, "env", f"SYS_FS_PATH={mount}"]
+    command = ["ip", "netns", "exec", node.name, *as_in_the_chart("net_admin"), "env", f"SYS_FS_PATH={mount}"]
     command += [sys.executable, "-m", "volcano.agent.main", f"--kubeconfig={settings}", f"--kube-node-name={NODE}"]
     command += ["--kube-pod-namespace=default", "--healthz-port=0", "--supported-features=*"]
     return subprocess.Popen(command)
