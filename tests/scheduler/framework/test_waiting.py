@@ -84,6 +84,18 @@ def test_the_first_pod_that_was_looked_at_speaks_for_all() -> None:
     assert remedy(reason).startswith("ask for less cpu")
 
 
+def test_a_job_that_lost_its_pods_is_not_told_that_it_was_never_let_in() -> None:
+    job = gang("train", pods=2, cpu=8, phase="Running")
+    world = World(nodes=[node("n1", cpu=4)], jobs=[job], conf=conf("enqueue, allocate"))
+
+    decisions = world.cycle()
+
+    assert decisions.podgroups["default/train"].phase == "Pending"
+    reason = decisions.reason("train")
+    assert reason is not None
+    assert reason.nodes == (("Insufficient cpu", 1),)
+
+
 def test_a_queue_that_uses_what_it_deserves_is_in_the_way() -> None:
     running = gang("running", cpu=4, memory="4Gi", nodes=["n1"], phase="Running")
     jobs = [running, gang("train", cpu=1, memory="1Gi"), gang("other", cpu=4, memory="4Gi", queue="other")]

@@ -87,6 +87,7 @@ def _report_job(session: Session, job: Job) -> None:
     conditions = session.conditions.get(job.key) or _not_admitted(session, job)
     unschedulable = any(condition.type == UNSCHEDULABLE for condition in conditions)
     phase = phase_of(job, unschedulable=unschedulable)
+    was_pending = job.is_pending
     counts = job.tally.counts
     due = is_due(job, session.now, session.options.patience_seconds)
     decisions.podgroups[job.key] = PodGroupDecision(
@@ -106,7 +107,7 @@ def _report_job(session: Session, job: Job) -> None:
         if due and job.tasks and not job.is_ready:
             text = f"{job.tally.pending}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
             decisions.events.append(ClusterEvent("PodGroup", job.key, "Warning", UNSCHEDULABLE, text))
-        session.reasons.setdefault(job.key, waiting_reason(session, job))
+        session.reasons.setdefault(job.key, waiting_reason(session, job, was_pending=was_pending))
     elif job.is_ready:
         session.reasons.pop(job.key, None)
 

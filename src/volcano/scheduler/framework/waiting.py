@@ -29,8 +29,9 @@ def is_stuck(job: Job) -> bool:
     return not job.is_ready or (bool(job.pending or job.tally.waiting) and not job.tally.counts[Status.BINDING])
 
 
-def waiting_reason(session: Session, job: Job) -> Reason:
-    if job.is_pending:
+def waiting_reason(session: Session, job: Job, *, was_pending: bool = False) -> Reason:
+    """`was_pending`: it had not been admitted. One that lost its pods becomes pending only with this cycle."""
+    if was_pending:
         return Reason(Stage.ENQUEUE, "NotEnqueued", message="the job has not been admitted to its queue yet")
     if not job.tasks:
         text = f"none of its pods exists, {job.min_available} are needed at least"
