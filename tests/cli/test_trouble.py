@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
@@ -9,8 +11,13 @@ import pytest
 
 from tests.cli.conftest import Terminal
 from tests.kube_cluster.programs import free_ports
+from volcano.api.resources import JOBS
 from volcano.cli import completing, connection, main
-from volcano.cli.statuses import DONE, FAILED
+from volcano.cli.statuses import DONE, FAILED, USAGE
+from volcano.http.message import Peer
+from volcano.kube.client import Client
+from volcano.kube.transport import InProcessTransport
+from volcano.local.apiserver.app import ApiServer
 
 
 def test_a_cluster_that_cannot_be_reached_is_told_in_one_sentence(
@@ -90,3 +97,61 @@ def test_a_shell_hears_nothing_of_a_cluster_that_is_away(monkeypatch: pytest.Mon
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
 
     assert completed(["job", "view"], completing.names, "") == []
+
+
+def test_a_name_that_several_namespaces_have_is_not_guessed(vcctl: Terminal) -> None:
+    vcctl("queue", "create", "default")
+    for namespace in ("kube-public", "kube-system"):
+        assert vcctl("job", "run", "twin", "-n", namespace) == DONE
+
+    assert vcctl("job", "delete", "twin") == FAILED
+
+    assert "there are some in namespaces kube-public, kube-system: choose one with --namespace" in vcctl.err
+    assert len(vcctl.stored(JOBS, None)) == 2
+
+
+def test_a_job_that_exists_is_left_as_it_is(vcctl: Terminal) -> None:
+    vcctl("queue", "create", "default")
+    vcctl("job", "run", "once", "--replicas", "1")
+    before = vcctl.stored(JOBS)
+
+    assert vcctl("job", "run", "once", "--replicas", "2", "--min", "2") == FAILED
+
+    assert vcctl.err == 'Failed to job run: jobs.batch.volcano.sh "once" already exists\n'
+    assert vcctl.stored(JOBS) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["job", "run", "x", "--replica", "2"], "Did you mean '--replicas'?"),
+        (["job", "list", "--all-namespace"], "'--all-namespaces'"),
+        (["job", "lits"], "Did you mean 'list'"),
+        (["jop", "list"], "'job'"),
+        (["wait", "jop/train"], "did you mean 'job'?"),
+    ],
+)
+def test_what_is_misspelt_is_named_with_what_is_near(vcctl: Terminal, words: list[str], near: str) -> None:
+    assert vcctl(*words) in (USAGE, FAILED)
+    assert near in vcctl.err
+
+
+def test_a_right_that_the_kubeconfig_lacks_is_named(
+    vcctl: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vcctl("queue", "create", "default")
+
+    @asynccontextmanager
+    async def as_guest(master: str = "", kubeconfig: str = "") -> AsyncIterator[Client]:
+        server = ApiServer.open(str(tmp_path / "api.db"))
+        try:
+            yield Client(InProcessTransport(server.handle, Peer(common_name="guest")), user_agent="vcctl")
+        finally:
+            await server.close()
+
+    monkeypatch.setattr(connection, "connected", as_guest)
+
+    assert vcctl("job", "run", "mine") == FAILED
+
+    assert 'User "guest" cannot create resource "jobs" in API group "batch.volcano.sh"' in vcctl.err
+    assert "ask for a Role with that verb on that resource" in vcctl.err

@@ -46,7 +46,8 @@ def test_underscores_are_dashes() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (["--nonsense"], "unknown flag: --nonsense"),
+        (["--nonsense"], r"unknown flag: --nonsense \(see"),
+        (["--schedule-perod=2s"], r"unknown flag: --schedule-perod: did you mean --schedule-period\?"),
         (["--schedule-period=soon"], 'invalid argument "soon" for "--schedule-period"'),
         (["--scheduler-conf"], "flag needs an argument: --scheduler-conf"),
         (["--leader-elect=maybe"], 'invalid argument "maybe" for "--leader-elect"'),

@@ -17,7 +17,7 @@ from volcano.cli.flags import all_namespaces_flag, label_flag, many_names, names
 from volcano.cli.job_table import table, wide_table
 from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.logs import log_flags, print_logs
-from volcano.cli.objects import all_of, listed, one
+from volcano.cli.objects import all_of, listed, one, remove
 from volcano.cli.output import output_flag, print_documents, show
 from volcano.cli.text import on_terminal
 from volcano.jobs import build
@@ -229,7 +229,7 @@ async def delete_jobs(client: Client, names: tuple[str, ...], namespace: str, ve
     if len(names) > 1:
         await all_of(client, JOBS, names, namespace)
     for name in names:
-        await client.delete(JOBS, name, namespace)
+        await remove(client, JOBS, name, namespace)
         click.echo(f"{verb} job {name} successfully")
 
 

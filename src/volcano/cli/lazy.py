@@ -13,7 +13,7 @@ NEAR = 0.5
 
 
 class SuggestingGroup(click.Group):
-    """A group that names the nearest command when it does not know one."""
+    """A group that names the nearest commands when it does not know one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -23,9 +23,10 @@ class SuggestingGroup(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=NEAR) if args else []
+            near = get_close_matches(args[0], self.list_commands(ctx), n=2, cutoff=NEAR) if args else []
             if near and "Did you mean" not in error.message:
-                raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
+                meant = " or ".join(map(repr, near))
+                raise click.UsageError(f"{error.message} Did you mean {meant}?", ctx) from error
             raise
 
 

@@ -27,6 +27,16 @@ async def one(client: Client, resource: Resource[Any], name: str, namespace: str
     return found
 
 
+async def remove(client: Client, resource: Resource[Any], name: str, namespace: str | None = None) -> None:
+    """Delete the object of that name."""
+    from volcano.kube.errors import NotFound
+
+    try:
+        await client.delete(resource, name, namespace)
+    except NotFound as error:
+        raise fail(describe_api_error(error) + await _elsewhere(client, resource, name, namespace)) from error
+
+
 async def all_of(
     client: Client, resource: Resource[Any], names: Sequence[str], namespace: str | None = None
 ) -> list[Document]:
@@ -60,7 +70,9 @@ async def _elsewhere(client: Client, resource: Resource[Any], name: str, namespa
         return ""
     where = [item["metadata"].get("namespace", "") for item in objects if item["metadata"]["name"] == name]
     if where and namespace:
-        return f"\n  there is one in namespace {', '.join(sorted(where))}: choose it with --namespace"
+        if len(where) > 1:
+            return f"\n  there are some in namespaces {', '.join(sorted(where))}: choose one with --namespace"
+        return f"\n  there is one in namespace {where[0]}: choose it with --namespace"
     here = {item["metadata"]["name"] for item in objects if item["metadata"].get("namespace", "") == (namespace or "")}
     near = get_close_matches(name, here, n=NEAR)
     return f"\n  did you mean {' or '.join(map(repr, near))}?" if near else ""

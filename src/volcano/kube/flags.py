@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar, get_type_hints
 
 from volcano.api import duration
@@ -66,7 +66,7 @@ def parse(kind: type[T], arguments: Sequence[str], program: str) -> T:
             raise SystemExit(0)
         field = fields.get(name)
         if field is None and name not in KLOG_FLAGS:
-            raise FlagError(f"unknown flag: --{name} (see {program} --help)")
+            raise FlagError(f"unknown flag: --{name}{_near(name, fields)} (see {program} --help)")
         takes_value = KLOG_FLAGS[name] if field is None else hints[field.name] is not bool
         if not given:
             if takes_value:
@@ -80,6 +80,13 @@ def parse(kind: type[T], arguments: Sequence[str], program: str) -> T:
         elif name == "v" and "verbosity" in hints:
             values["verbosity"] = _read(name, value, int, None, None)
     return kind(**values)
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
+    return f": did you mean --{near[0]}?" if near else ""
 
 
 def usage(kind: type[Any], program: str) -> str:
