@@ -11,6 +11,7 @@ from tools.reference import blocks
 from volcano.agent import networkcommand, options as agent
 from volcano.api import duration
 from volcano.controllers import flags as controllers
+from volcano.controllers.hypernode import standalone as hypernode
 from volcano.kube.flags import KLOG_FLAGS
 from volcano.scheduler.daemon import flags as scheduler
 from volcano.webhooks import options as webhooks
@@ -19,6 +20,10 @@ DAEMONS: Final[dict[str, tuple[type[Any], str]]] = {
     "vc-scheduler": (scheduler.Flags, "Decides which pods run where, and binds them."),
     "vc-controller-manager": (controllers.Flags, "Turns jobs into pods, and keeps the state of jobs and queues."),
     "vc-webhook-manager": (webhooks.Flags, "Fills in and checks objects before they are stored."),
+    "vc-hypernode-controller-manager": (
+        hypernode.StandaloneFlags,
+        "Finds out which nodes are close to each other: this controller of vc-controller-manager alone.",
+    ),
     "vc-agent": (agent.Flags, "Lets latency-critical and batch pods share a node; runs on each of them."),
     "network-qos": (
         networkcommand.Flags,
