@@ -21,6 +21,7 @@ from volcano.scheduler.plugins.kubernetes.claims.selectors import SelectorError
 if TYPE_CHECKING:
     from volcano.api.core import DeviceClass, Node, Pod
     from volcano.scheduler.cluster.cluster import Cluster
+    from volcano.scheduler.cluster.nodes import Index
     from volcano.scheduler.plugins.kubernetes.claims.booking import Decided
 
 IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
@@ -37,20 +38,23 @@ class ExtendedResources:
         self._classes: dict[str, str] = {}
         """Of resources that a class names."""
         self._version: tuple[int, ...] = ()
+        self._cursor = 0
         self._offers: dict[str, dict[str, int]] = {}
         """By node and resource, what was added to the node's offer."""
 
     def refresh(self, decided: Decided) -> None:
-        """Make the nodes offer what drivers do. Cheap where nothing changed, and where no class is about this."""
+        """Make the nodes offer what drivers do. Cheap where little changed, and where no class is about this."""
         cluster = self._cluster
-        version = cluster.object_versions[CLASSES]
-        if self._version[:1] != (version,):
-            self._classes = _named_resources(cluster.objects[CLASSES].values())
         if not cluster.objects[CLASSES] and not self._offers:
             return
-        if self._current(version) != self._version:
-            self._offer(decided)
-            self._version = self._current(version)  # what was put changed the nodes once more
+        changes = cluster.nodes.object_changes
+        version = (cluster.object_versions[CLASSES], cluster.object_versions[SLICES], len(cluster.dimensions))
+        changed = changes.since(self._cursor) if version == self._version else None
+        if changed is None:
+            self._classes = _named_resources(cluster.objects[CLASSES].values())
+            changed = cluster.nodes.active
+        self._offer(decided, changed)
+        self._version, self._cursor = version, changes.cursor  # what was put changed the nodes once more
 
     def class_of(self, resource: str) -> str | None:
         name = resource.removeprefix(IMPLICIT) if resource.startswith(IMPLICIT) else self._classes.get(resource)
@@ -74,16 +78,11 @@ class ExtendedResources:
             mappings.append({"containerName": container, "resourceName": resource, "requestName": name})
         return OwnClaim(_claim_for(pod, requests), tuple(mappings)) if requests else None
 
-    def _current(self, version: int) -> tuple[int, ...]:
-        cluster = self._cluster
-        slices = cluster.object_versions[SLICES]
-        return (version, slices, cluster.nodes.object_changes.cursor, len(cluster.dimensions))
-
-    def _offer(self, decided: Decided) -> None:
+    def _offer(self, decided: Decided, rows: Index) -> None:
         cluster, nodes = self._cluster, self._cluster.nodes
         names = [*self._classes, *(IMPLICIT + name for name in cluster.objects[CLASSES])]
         wanted = [name for name in names if cluster.dimensions.find(name) is not None]
-        for row in nodes.active.tolist() if wanted or self._offers else ():
+        for row in rows.tolist() if wanted or self._offers else ():
             node = nodes.objects[row]
             if node is None:
                 continue
