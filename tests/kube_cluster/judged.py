@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tests.corpus.loader import cases
 from tests.corpus.test_webhooks import request_of, settings_of, world_of
-from volcano.api import resources
+from volcano.api import quantity, resources
 from volcano.kube.errors import ApiError, Forbidden, Invalid
 from volcano.webhooks.rules import RULES, AdmissionRequest, Settings, decide
 
@@ -58,6 +58,12 @@ class Question:
     world: World
     settings: Settings
 
+    def defaults(self) -> JsonObject:
+        """The object with what the rules fill in."""
+        rule = next(one for one in RULES if one.path == f"/{self.request.resource}/mutate")
+        answer = decide(rule, self.request, self.world, self.settings)
+        return (answer.object if answer.object is not None else self.request.object) or {}
+
     def refusal(self) -> str:
         """What the rules say against the object; "" when nothing."""
         request = self.request
@@ -71,10 +77,10 @@ class Question:
         return ""
 
 
-def questions() -> list[Question]:
+def questions(*areas: str) -> list[Question]:
     """Every recorded creation of an object whose settings are the usual ones."""
     found = []
-    for area in ("*-validate", "*-validate-derived"):
+    for area in areas:
         for identifier, record in cases("webhooks", area):
             kind, settings = KINDS.get(record["resource"]), settings_of(record)
             usual = settings.scheduler_names == ("volcano",)
@@ -89,15 +95,42 @@ def is_covered(message: str) -> bool:
 
 async def answered(client: Client, question: Question) -> tuple[str, bool]:
     """What the server says against the object, and whether a policy does."""
-    document = copy.deepcopy(question.request.object) or {}
-    meta = document.setdefault("metadata", {})
-    for field in ("namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields"):
-        meta.pop(field, None)
-    namespace = "default" if question.kind.namespaced else None
     try:
-        await client.create(question.kind.untyped, document, namespace, dry_run=True)
+        await stored(client, question)
     except (Forbidden, Invalid) as error:
         return error.message, "AdmissionPolicy" in error.message
     except ApiError as error:
         return error.message, False
     return "", False
+
+
+async def stored(client: Client, question: Question) -> JsonObject:
+    """The object as the server would keep it."""
+    document = copy.deepcopy(question.request.object) or {}
+    meta = document.setdefault("metadata", {})
+    for field in ("namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields"):
+        meta.pop(field, None)
+    namespace = "default" if question.kind.namespaced else None
+    return await client.create(question.kind.untyped, document, namespace, dry_run=True)
+
+
+def lacking(wanted: Any, found: Any, path: str = "") -> list[str]:
+    """Where `found` does not say what `wanted` says; more it may say: the server has defaults of its own."""
+    if isinstance(wanted, dict):
+        have = found if isinstance(found, dict) else {}
+        return [text for key, value in wanted.items() for text in lacking(value, have.get(key), f"{path}.{key}")]
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        return [text for index, value in enumerate(wanted) for text in lacking(value, found[index], f"{path}[{index}]")]
+    return (
+        []
+        if wanted == found or (not wanted and not found) or same_amount(wanted, found)
+        else [f"{path}: {found!r} instead of {wanted!r}"]
+    )
+
+
+def same_amount(one: Any, other: Any) -> bool:
+    """Whether both are quantities, such as 0.5 and 500m, and equal: whoever writes a list anew writes them his way."""
+    try:
+        return quantity.parse(one) == quantity.parse(other)
+    except (ValueError, TypeError, AttributeError):
+        return False

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.kube_cluster import bare, control_plane
-from tests.kube_cluster.judged import Question, answered, is_covered, questions
+from tests.kube_cluster.judged import Question, answered, is_covered, lacking, questions, stored
 from volcano.api import resources
 from volcano.api.meta import JsonObject
 from volcano.api.resource import DOCUMENTS, Resource
 from volcano.kube.client import Client
-from volcano.kube.errors import Forbidden, Invalid, ServiceUnavailable
+from volcano.kube.errors import ApiError, Forbidden, Invalid, ServiceUnavailable
 from volcano.webhooks.policies import mutating_policies, validating_policies
 from volcano.webhooks.rules.model import ResourceGroup, Settings
 
@@ -265,7 +265,7 @@ def test_every_policy_compiles_without_a_warning(address: Address) -> None:
 
 def test_recorded_objects_are_judged_as_the_rules_judge_them(address: Address) -> None:
     """What the rules refuse is refused, as far as one object tells; what they allow no policy refuses."""
-    recorded = questions()
+    recorded = questions("*-validate", "*-validate-derived")
     if not recorded:
         pytest.skip("VOLCANO_SHARED does not name a folder with recorded admissions")
 
@@ -277,6 +277,32 @@ def test_recorded_objects_are_judged_as_the_rules_judge_them(address: Address) -
     agreed = sum(1 for name, (said, _) in answers.items() if refused[name] and said)
     assert (missed, too_strict) == ([], [])
     assert agreed >= 0.7 * sum(1 for message in refused.values() if message)
+
+
+def test_recorded_objects_get_the_defaults_that_the_rules_give_them(address: Address) -> None:
+    recorded = questions("jobs-mutate*", "queues-mutate*")
+    if not recorded:
+        pytest.skip("VOLCANO_SHARED does not name a folder with recorded admissions")
+
+    async def main() -> tuple[int, dict[str, list[str]]]:
+        kept, wrong = 0, {}
+        async with address.connected() as client:
+            for question in recorded:
+                try:
+                    found = await stored(client, question)
+                except ApiError:
+                    continue  # refused by the schema or by a policy, which is asked elsewhere
+                kept += 1
+                wanted = question.defaults()
+                parts = {key: wanted[key] for key in ("spec",) if key in wanted}
+                parts["metadata"] = {"annotations": (wanted.get("metadata") or {}).get("annotations")}
+                if differences := lacking(parts, found):
+                    wrong[question.id] = differences
+        return kept, wrong
+
+    kept, wrong = asyncio.run(main())
+    assert wrong == {}
+    assert kept >= 30
 
 
 async def ask_all(address: Address, recorded: list[Question]) -> dict[str, tuple[str, bool]]:
