@@ -24,7 +24,6 @@ from tests.chaos.history import Recorder
 from tests.chaos.load import NAMESPACE, Load
 from tests.kube_cluster import control_plane, crashing, volcano
 from tests.kube_cluster.programs import Programs
-from tests.kubectl.harness import eventually
 from volcano.api import quantity
 from volcano.api.resources import COMMANDS, CONFIGMAPS, JOBS, NODES, PODGROUPS, PODS, Resource
 from volcano.kube import config
@@ -43,6 +42,8 @@ pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("chaos")]
 STANDBYS = ("vc-scheduler-standby", "vc-controller-manager-standby")
 PROCESSES = (*crashing.Kubernetes.victims, *STANDBYS)
 SETTLE_SECONDS = 90.0
+API_SECONDS = 300.0
+"""It starts anew again and again, perhaps on a machine that has other things to do."""
 DONE = ("Completed", "Aborted")
 HALF_GANG_SECONDS = 60.0
 """A killed leader's lease, its successor's first cycle, and the next try to bind, several times in a row."""
@@ -79,7 +80,10 @@ class Cluster:
         return f"{manner.__name__.strip('_')} {name}"
 
     def await_api(self) -> None:
-        eventually("the API server", self._is_ready)
+        deadline = time.monotonic() + API_SECONDS
+        while not self._is_ready():
+            assert time.monotonic() < deadline, f"the API server was not ready for {API_SECONDS:.0f} s"
+            time.sleep(0.1)
 
     def _is_ready(self) -> bool:
         self._programs.restart_ended()
