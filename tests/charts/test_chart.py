@@ -114,6 +114,22 @@ class TestRendered:
         assert not of_kind(cluster_chart.parts(), "PodDisruptionBudget")
         assert len(of_kind(cluster_chart.parts("--values", str(ALL_OPTIONS)), "PodDisruptionBudget")) == 4
 
+    def test_replicas_are_spread_and_only_what_daemons_serve_can_be_reached(self) -> None:
+        documents = cluster_chart.parts("--values", str(ALL_OPTIONS))
+        policies = {one["metadata"]["name"]: one["spec"] for one in of_kind(documents, "NetworkPolicy")}
+        for document in of_kind(documents, "Deployment"):
+            name, spec = document["metadata"]["name"], document["spec"]["template"]["spec"]
+            (spread,) = spec["topologySpreadConstraints"]
+            labels = document["spec"]["template"]["metadata"]["labels"]
+            assert spread["labelSelector"]["matchLabels"].items() <= labels.items()
+            policy = policies.pop(name)
+            assert policy["podSelector"]["matchLabels"].items() <= labels.items()
+            (rule,) = policy["ingress"]
+            ports = {port["name"] for port in spec["containers"][0]["ports"]}
+            assert {port["port"] for port in rule["ports"]} == ports
+        assert policies == {}
+        assert not of_kind(cluster_chart.parts("--set", "custom.network_policy_enable=false"), "NetworkPolicy")
+
     def test_only_enabled_webhooks_are_registered_and_may_be_changed(self) -> None:
         documents = cluster_chart.parts("--values", str(ALL_OPTIONS))
         registered = {
