@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from volcano.controllers.job.members import Members
 
 API_VERSION = "scheduling.volcano.sh/v1beta1"
+_DECLARATIONS = 256
+"""so many are remembered"""
+_declarations: dict[bytes, JsonObject] = {}
 _WAITING = frozenset({"", "Pending"})
 _NOT_INHERITED = frozenset({keys.LAST_APPLIED})  # belongs to the object that kubectl applied
 
@@ -54,7 +57,7 @@ def wanted(job: Job, priorities: Mapping[str, int]) -> PodGroupSpec:
         min_member=spec.min_available,
         min_task_member={task.name: _minimum(task) for task in spec.tasks},
         queue=spec.queue,
-        min_resources=quota.written(minimum_resources(job, priorities)),  # type: ignore[arg-type]
+        min_resources=_declared(job, priorities),
         priority_class_name=spec.priority_class_name,
         network_topology=_topology(spec.network_topology),
         sub_group_policy=subgroups(job),
@@ -85,6 +88,18 @@ def changes(job: Job, podgroup: PodGroup, priorities: Mapping[str, int]) -> Json
     if annotations := _news(_annotations(job), podgroup.metadata.annotations):
         meta["annotations"] = annotations
     return {name: part for name, part in (("metadata", meta), ("spec", spec)) if part}
+
+
+def _declared(job: Job, priorities: Mapping[str, int]) -> JsonObject:
+    """`minimum_resources` as it is written. Most jobs are like others, and each is looked at many times."""
+    tasks = [(task.replicas, task.min_available, task.template.get("spec")) for task in job.spec.tasks]
+    likeness = msgspec.json.encode((job.spec.min_available, total_minimum(job.spec), tasks, priorities))
+    found = _declarations.get(likeness)
+    if found is None:
+        found = _declarations[likeness] = quota.written(minimum_resources(job, priorities))
+        if len(_declarations) > _DECLARATIONS:
+            del _declarations[next(iter(_declarations))]
+    return dict(found)
 
 
 def minimum_resources(job: Job, priorities: Mapping[str, int]) -> quota.Amounts:
@@ -194,6 +209,8 @@ def _news(want: Mapping[str, object], have: Mapping[str, object]) -> dict[str, o
 
 
 def _same_amounts(want: Mapping[str, object], have: Mapping[str, object] | None) -> bool:
+    if want == have:
+        return True
     if have is None or set(want) != set(have):
         return False
     return all(quantity.parse(want[name]) == quantity.parse(have[name]) for name in want)  # type: ignore[arg-type]
