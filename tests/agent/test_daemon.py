@@ -156,12 +156,17 @@ def test_shapes_the_network_and_says_what_it_lacks(tmp_path: Path) -> None:
     async def scenario(node: namespaces.Node) -> None:
         shaper = Shaper(node.run)
 
+        async def gone() -> bool:
+            return await asyncio.to_thread(shaper.limits) is None
+
         async def shaped() -> bool:
             limits = await asyncio.to_thread(shaper.limits)
             filters = ["tc", "filter", "show", "dev", "volcano0", "parent", "1:"]
             return limits is not None and "flowid 1:20" in await asyncio.to_thread(node.run, filters)
 
+        await asyncio.to_thread(shaper.shape, Limits(1000, 1, 1000, 1000))  # as an agent left it that was killed
         async with world(tmp_path, "v2", "--supported-features=NetworkQoS", shaper=Shaper(node.run)) as here:
+            await eventually(gone)
             await here.make_pod("batch", address="10.99.0.3")
             await here.configure(networkQosConfig={"enable": True})
             missing = "annotation volcano.sh/network-bandwidth-rate is '': write the node's bandwidth in Mbps"

@@ -121,3 +121,20 @@ def test_containers_without_a_cgroup_yet_are_left_for_the_next_round(hierarchy: 
     podwriter.write(document, hierarchy, NAMES, {"Resources", "CPUQoS", "CPUBurst"})
     limit = hierarchy.read(cgroup, "cpu.cfs_quota_us" if hierarchy.version == "v1" else "cpu.max")
     assert (limit or "").split()[0] == "70000"
+
+
+def test_what_an_agent_left_that_died_with_its_keeper_is_cleared(hierarchy: Hierarchy, tmp_path: Path) -> None:
+    document = from_containers([{"name": "a", "resources": {"requests": {"cpu": "2"}}}], "left")
+    cgroup = prepared(hierarchy, tmp_path, document)
+    before = trees.contents(tmp_path)
+    for place in (cgroup, f"{cgroup}/a0123"):
+        hierarchy.file(place, "cpu.qos_level").write_text("-1")
+    hierarchy.file(cgroup, "cpu.idle").write_text("1")
+    podwriter.clear(document, hierarchy)
+    now = trees.contents(tmp_path)
+    changed = {Path(name).name: text for name, text in now.items() if before.get(name) != text}
+    share = {"cpu.shares": "2048"} if hierarchy.version == "v1" else {"cpu.weight": "79"}
+    levels = {} if hierarchy.version == "v1" else {"cpu.qos_level": "0"}  # which the recorded tree of v1 has
+    assert changed == {"cpu.idle": "0", **share, **levels}
+    podwriter.clear(document, hierarchy)
+    assert trees.contents(tmp_path) == now

@@ -66,8 +66,10 @@ class Agent:
         self._pressure = eviction.Pressure()
         self._reported: tuple[Amount, int] | None = None
 
-    def start(self) -> None:
-        self._enforcer.start()
+    async def start(self, pods: Iterable[Pod]) -> None:
+        self._enforcer.start(pods)
+        if "NetworkQoS" in self._flags.features:
+            await asyncio.to_thread(self._network.start)
 
     def stop(self) -> None:
         """Leave every cgroup and the network as they were found."""

@@ -92,9 +92,13 @@ class Hierarchy:
     def correct(self, cgroup: str, files: Files) -> None:
         """Write what is to stay, whatever was found."""
         for name, value in files.items():
-            path = self.file(cgroup, name)
-            if _differs(path, value) is not None:
-                _put(path, value)
+            _correct(self.file(cgroup, name), value)
+
+    def correct_tree(self, cgroup: str, files: Files) -> None:
+        """The same for a cgroup and all below it."""
+        for name, value in files.items():
+            for folder in self._tree(self.file(cgroup, name).parent):
+                _correct(folder / name, value)
 
     def write_tree(self, cgroup: str, files: Files) -> None:
         """Write to a cgroup and all below it."""
@@ -115,8 +119,7 @@ class Hierarchy:
         for path in reversed(list(self._found) if cgroup is None else self._below(cgroup)):
             value = self._found[path]
             try:
-                if _differs(path, value) is not None:
-                    _put(path, value)
+                _correct(path, value)
             except CgroupError as problem:
                 problems.append(problem)
             else:
@@ -205,6 +208,11 @@ def _read(path: Path) -> str | None:
         if problem.errno in _GONE:
             return None
         raise CgroupError(f"{path}: cannot read: {problem.strerror or problem}") from problem
+
+
+def _correct(path: Path, value: str) -> None:
+    if _differs(path, value) is not None:
+        _put(path, value)
 
 
 def _put(path: Path, value: str) -> None:

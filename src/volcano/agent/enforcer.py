@@ -29,9 +29,14 @@ class Enforcer:
         self._cgroups: dict[str, str] = {}
         self._limit: int | None = None
 
-    def start(self) -> None:
+    def start(self, pods: Iterable[Pod]) -> None:
         """Lift what an agent may have left behind that ended together with its keeper."""
         self._lift()
+        for pod in pods:
+            try:
+                podwriter.clear(pod, self._hierarchy)
+            except CgroupError as problem:
+                log.error("pod %s: %s", pod.metadata.key, problem)
 
     def stop(self) -> None:
         """Leave every cgroup as it was found."""

@@ -153,7 +153,7 @@ def _watches(client: Client, flags: Flags) -> _Watches:
 async def _rounds(agent: Agent, watches: _Watches, flags: Flags, keeper: Keeper, pace: Pace, every: float) -> None:
     for informer in watches:
         await informer.synced()
-    agent.start()
+    await agent.start(tuple(watches.pods.store.values()))
     while True:
         pace.beat()
         keeper.revive()

@@ -35,6 +35,14 @@ class NetworkQos:
         self._lock = threading.Lock()
         """commands of an interrupted round may still run when the agent stops"""
 
+    def start(self) -> None:
+        """Lift what an agent may have left behind that ended together with its keeper."""
+        with self._lock:
+            try:
+                self._shaper.reset()
+            except ShapingError as problem:
+                log.warning("network QoS: %s", problem)
+
     def follow(self, node: Node, pods: Sequence[Pod], configuration: Configuration) -> list[Trouble]:
         """Blocks while commands run. What fails is tried again in the next round."""
         with self._lock:
@@ -63,7 +71,6 @@ class NetworkQos:
         limits = bandwidth.limits_of(rate, rules)
         if not self._on:
             self._keeper.remember(FEATURE, {"command": _RESET})
-            self._shaper.reset()
             self._on = True
         if self._shaper.limits() != limits:
             self._shaper.shape(limits)

@@ -39,6 +39,14 @@ def write(pod: Pod, hierarchy: Hierarchy, names: BatchNames, features: Collectio
         _protect_memory(pod, containers, hierarchy, names, batch=level <= _MOST_IMPORTANT_BATCH)
 
 
+def clear(pod: Pod, hierarchy: Hierarchy) -> None:
+    """Put back what nobody but an agent writes: the levels, and that the pod is idle."""
+    cgroup = hierarchy.pod(pod.metadata.uid, pod.status.qos_class)
+    if hierarchy.read(cgroup, "cpu.idle") == "1":
+        hierarchy.correct(cgroup, {**values.cpu_idle(0), **values.share_of(pod, hierarchy.version)})
+    hierarchy.correct_tree(cgroup, {**values.cpu_qos(0), **values.memory_qos(0)})
+
+
 def _limit(
     pod: Pod, cgroup: str, containers: dict[str, str], hierarchy: Hierarchy, names: BatchNames, *, idle: bool
 ) -> None:

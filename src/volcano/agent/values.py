@@ -142,6 +142,12 @@ def weight(milli: int) -> int:
     return 1 + (shares(milli) - _LEAST_SHARES) * (_MOST_WEIGHT - 1) // (_MOST_SHARES - _LEAST_SHARES)
 
 
+def share_of(pod: Pod, version: Version) -> Files:
+    """What the kubelet gives the pod for the CPU that it asks for by Kubernetes' own name."""
+    each = (quantity.milli(one.resources.requests.get("cpu", 0)) for one in pod.spec.containers)
+    return _share(sum(each), version)
+
+
 def share_file(version: Version) -> str:
     return "cpu.shares" if version == "v1" else "cpu.weight"
 
