@@ -231,10 +231,11 @@ class Jobs(World):
             await self.pause(LONGEST_BACK_OFF_SECONDS)
         left = {plural: documents for plural, documents in self.server.objects.items() if documents}
         assert set(left) == {"queues"}, left
-        assert not self.jobs._ledgers
-        assert not self.jobs._pods._by_job
-        assert not self.jobs._pods._unseen
-        assert not self.jobs._dependents
+        mailroom = self.jobs.mailroom
+        assert not mailroom.ledgers
+        assert not mailroom.pods._by_job
+        assert not mailroom.pods._unseen
+        assert not mailroom._dependents
 
 
 ACTS: Mapping[Callable[[Any], Awaitable[None]], int] = {

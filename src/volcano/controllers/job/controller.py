@@ -1,6 +1,6 @@
-"""The job controller: what the watches tell becomes mail, a reconciliation reads the mail and performs the plans.
+"""The job controller: a reconciliation reads the mail of one job, has the machine decide, and performs the plans.
 
-`machine.step` decides, `perform.py` writes; neighbours: events.py (changes → events), ledger.py (memory).
+mailroom.py brings the mail, machine.py decides, perform.py writes; ledger.py is what is remembered of a job.
 """
 
 from __future__ import annotations
@@ -15,32 +15,26 @@ from typing import TYPE_CHECKING
 
 from volcano.api import resources
 from volcano.api.keys import COMMAND_MARKER
-from volcano.api.meta import controller_of
 from volcano.controllers.job import after, events, machine, policies
 from volcano.controllers.job.after import Hold
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
-from volcano.controllers.job.ledger import Ledger, Pods
-from volcano.controllers.job.members import Member, NotAMember, member_of
+from volcano.controllers.job.ledger import Ledger
+from volcano.controllers.job.mailroom import Mailroom
 from volcano.controllers.job.metrics import JobMetrics
 from volcano.controllers.job.pace import StatusPace
 from volcano.controllers.job.perform import POD_PATIENCE_SECONDS, PODGROUP_PATIENCE_SECONDS, Obstacle, Performer
 from volcano.controllers.job.plan import Delayed, Plan
 from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
 from volcano.controllers.job.plugins.interface import PluginError
-from volcano.controllers.job.pods import group_name
 from volcano.controllers.job.sync import QueueMissing
 from volcano.controllers.job.vocabulary import Action
-from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
 from volcano.controllers.runtime import TASKS_PER_WORKER, Context, Waits
-from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube.errors import Forbidden, NotFound
-from volcano.kube.informer import Callbacks
 from volcano.kube.workqueue import WorkQueue
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job
-    from volcano.api.bus import Command
     from volcano.api.scheduling import PodGroup
 
 log = logging.getLogger(__name__)
@@ -60,22 +54,12 @@ class JobController:
         self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
         self._context = context
         self._plugins = plugins or installed_plugins()
-        self._ledgers: dict[str, Ledger] = {}
-        self._pods = Pods()
-        self._dependents: dict[str, set[str]] = {}
-        self._began = False
-        """What is known before comes from a watch that may lag behind the last writes of another process."""
-        self._performer = Performer(context, self._pods)
         self._pace = StatusPace()
         self._metrics = JobMetrics(context.metrics)
         informers = context.informers
-        self._jobs = informers.of(resources.JOBS, Callbacks(self._job_added, self._job_updated, self._job_deleted))
-        informers.of(POD_VIEWS, Callbacks(self._pod_added, self._pod_updated, self._pod_deleted))
-        self._podgroups = informers.of(
-            resources.PODGROUPS, Callbacks(None, self._podgroup_updated, self._podgroup_deleted)
-        )
-        if commands:
-            informers.of(resources.COMMANDS, Callbacks(self._command_added))
+        self.mailroom = Mailroom(informers, self.queue, self._metrics, commands=commands)
+        self._pods = self.mailroom.pods
+        self._performer = Performer(context, self._pods)
         self._queues = informers.of(resources.QUEUES)
         self._priorities = informers.of(resources.PRIORITY_CLASSES)
 
@@ -83,8 +67,8 @@ class JobController:
 
     async def reconcile(self, key: str) -> None:
         """Read the job's mail: commands, then events that ask for action, then one look at everything."""
-        self._began = True
-        ledger = self._ledgers.get(key)
+        self.mailroom.read = True
+        ledger = self.mailroom.ledgers.get(key)
         if ledger is None:
             return
         if ledger.commands or self._next_event(key, ledger) is not None:
@@ -98,7 +82,7 @@ class JobController:
 
     async def gave_up(self, key: str, error: Exception) -> None:
         """The job was refused too often: it ends."""
-        ledger, job = self._ledgers.get(key), self._job(key)
+        ledger, job = self.mailroom.ledgers.get(key), self.mailroom.job(key)
         if ledger is None or job is None:
             return
         lost = ledger.mail.popleft() if ledger.mail else SYNC
@@ -110,7 +94,7 @@ class JobController:
 
     def _next_event(self, key: str, ledger: Ledger) -> Event | None:
         """The next event that asks for more than a look at the job; it stays in the mail until it is dealt with."""
-        job = self._current(key, ledger)
+        job = self.mailroom.current(key, ledger)
         if job is None:
             ledger.mail.clear()
             return None
@@ -125,7 +109,7 @@ class JobController:
         return None
 
     async def _handle(self, key: str, ledger: Ledger, event: Event) -> None:
-        job = self._current(key, ledger)
+        job = self.mailroom.current(key, ledger)
         if job is None:
             return
         resolution = policies.resolve(job, event)
@@ -149,9 +133,9 @@ class JobController:
 
     async def _sync(self, key: str, ledger: Ledger) -> None:
         """Look at the job as it is, unless it was looked at a moment ago."""
-        job = self._current(key, ledger)
+        job = self.mailroom.current(key, ledger)
         if job is None:
-            self._forget(key, ledger)
+            self.mailroom.forget(key, ledger)
             return
         now = self._clock()
         pace = PACE_SECONDS_PER_POD * len(self._pods.of(job.metadata.uid))
@@ -171,12 +155,12 @@ class JobController:
             return
         for member in await self._performer.look_for(job, unseen):
             self._pods.ended(member)
-            self._tell(key, events.pod_deleted(member, known=True))
+            self.mailroom.tell(key, events.pod_deleted(member, known=True))
         self.queue.add_after(key, POD_PATIENCE_SECONDS)
 
     async def _remove_doubt(self, key: str, ledger: Ledger) -> None:
         """Before anything is done: read a job that may be further than what is known of it."""
-        job = self._current(key, ledger)
+        job = self.mailroom.current(key, ledger)
         if job is None or not ledger.in_doubt:
             return
         meta = job.metadata
@@ -189,10 +173,10 @@ class JobController:
         ledger.written, ledger.in_doubt = present, False
 
     async def _act(self, key: str, ledger: Ledger, order: Event) -> None:
-        job = self._current(key, ledger)
+        job = self.mailroom.current(key, ledger)
         if job is None:
             return
-        podgroup = self._podgroup(job, ledger)
+        podgroup = self.mailroom.podgroup(job, ledger)
         facts = self._facts(job)
         try:
             plan = self._decide(job, podgroup, order, facts)
@@ -277,7 +261,7 @@ class JobController:
         while ledger.commands:
             command = ledger.commands.popleft()
             ledger.obeyed.append(command)
-            meta, job, target = command.metadata, self._current(key, ledger), command.target
+            meta, job, target = command.metadata, self.mailroom.current(key, ledger), command.target
             if job is None or target is None or (target.uid and target.uid != job.metadata.uid):
                 log.info("command %s/%s is for a job that is gone", meta.namespace, meta.name)
             elif job.status.controlled_resources.get(COMMAND_MARKER) != meta.uid:
@@ -302,20 +286,6 @@ class JobController:
 
     # What is known
 
-    def _job(self, key: str) -> Job | None:
-        seen = self._jobs.store.get(key)
-        ledger = self._ledgers.get(key)
-        return ledger.job(seen) if seen is not None and ledger is not None else seen
-
-    def _current(self, key: str, ledger: Ledger) -> Job | None:
-        """The job whose ledger this is; None once it is gone, whoever has its name since."""
-        return self._job(key) if self._ledgers.get(key) is ledger else None
-
-    def _podgroup(self, job: Job, ledger: Ledger) -> PodGroup | None:
-        namespace = job.metadata.namespace
-        by_uid = self._podgroups.get(group_name(job), namespace)
-        return ledger.podgroup(by_uid or self._podgroups.get(job.metadata.name, namespace))
-
     def _facts(self, job: Job) -> Facts:
         queue = self._queues.store.get(job.spec.queue)
         priorities: Mapping[str, int] = {name: item.value for name, item in self._priorities.store.items()}
@@ -329,137 +299,13 @@ class JobController:
 
     def _hold(self, job: Job) -> Hold | None:
         """What other jobs the job waits for; it hears of their changes from now on."""
-        found = after.hold(job, lambda name: self._phase(f"{job.metadata.namespace}/{name}"))
+        found = after.hold(job, lambda name: self.mailroom.phase(f"{job.metadata.namespace}/{name}"))
         for name in found.jobs if found is not None else ():
-            self._dependents.setdefault(f"{job.metadata.namespace}/{name}", set()).add(job.metadata.key)
+            self.mailroom.hear_of(f"{job.metadata.namespace}/{name}", job.metadata.key)
         return found
-
-    def _phase(self, key: str) -> str | None:
-        job = self._job(key)
-        return None if job is None else job.status.state.phase
-
-    def _wake_dependents(self, key: str) -> None:
-        for dependent in self._dependents.pop(key, ()):
-            self._mail(dependent, SYNC)
-
-    def _ledger(self, key: str) -> Ledger:
-        ledger = self._ledgers.get(key)
-        if ledger is None:
-            ledger = self._ledgers[key] = Ledger()
-        return ledger
-
-    def _forget(self, key: str, ledger: Ledger) -> None:
-        if not ledger.commands and not ledger.obeyed and self._ledgers.get(key) is ledger:
-            del self._ledgers[key]
 
     def _clock(self) -> float:
         return asyncio.get_running_loop().time()
-
-    def _mail(self, key: str, event: Event) -> None:
-        self._ledger(key).mail.append(event)
-        self.queue.add(key)
-
-    # What the watches tell
-
-    def _job_added(self, job: Job) -> None:
-        """A new job, or one that this process has not seen before: then its pods may have news that nobody read."""
-        key = job.metadata.key
-        self._mail(key, SYNC)
-        self._ledger(key).in_doubt = self._jobs.has_synced and not self._began
-        self._wake_dependents(key)
-        members = self._pods.of(job.metadata.uid)
-        for member in members:
-            self._mail(key, events.pod_added(member, members, policies.task_named(job, member.task)))
-
-    def _job_updated(self, old: Job, new: Job) -> None:
-        event = events.job_changed(old, new)
-        ledger = self._ledgers.get(new.metadata.key)
-        if event is None and ledger is not None and ledger.in_doubt:
-            event = SYNC  # the counters may be somebody else's
-        if event is not None:
-            self._mail(new.metadata.key, event)
-            self._wake_dependents(new.metadata.key)
-
-    def _job_deleted(self, job: Job) -> None:
-        """Pods and podgroup go with their owner; only our memory of the job is left to clear."""
-        ledger = self._ledgers.pop(job.metadata.key, None)
-        if ledger is not None and (ledger.commands or ledger.obeyed):
-            self._ledger(job.metadata.key).commands.extend([*ledger.obeyed, *ledger.commands])
-            self.queue.add(job.metadata.key)
-        self._wake_dependents(job.metadata.key)
-        self._metrics.removed(job)
-
-    def _pod_added(self, pod: PodView) -> None:
-        member, key = self._member(pod)
-        if member is None:
-            return
-        members = self._pods.put(member)
-        job = self._jobs.store.get(key)
-        if job is not None:
-            self._metrics.pod_seen(job, pod)
-            self._tell(key, events.pod_added(member, members, policies.task_named(job, member.task)))
-
-    def _pod_updated(self, old: PodView, new: PodView) -> None:
-        member, key = self._member(new)
-        before, _ = self._member(old)
-        if member is None or before is None:
-            return
-        members = self._pods.put(member)
-        job = self._jobs.store.get(key)
-        if job is not None and member != before:
-            task = policies.task_named(job, member.task)
-            self._tell(key, events.pod_updated(before, member, members, task))
-
-    def _pod_deleted(self, pod: PodView) -> None:
-        member, key = self._member(pod)
-        if member is None:
-            return
-        known = self._pods.ended(member)
-        if key in self._jobs.store:
-            self._tell(key, events.pod_deleted(known or member, known=known is not None))
-
-    def _tell(self, key: str, event: Event) -> None:
-        self._ledger(key).delays.saw(event)
-        self._mail(key, event)
-
-    def _member(self, pod: PodView) -> tuple[Member | None, str]:
-        owner = controller_of(pod.metadata)
-        if owner is None or owner.kind != JOB_KIND or owner.api_version != JOB_API_VERSION:
-            return None, ""
-        try:
-            return member_of(pod), f"{pod.metadata.namespace}/{owner.name}"
-        except NotAMember as error:
-            log.warning("a pod of job %s/%s is left alone: %s", pod.metadata.namespace, owner.name, error)
-            return None, ""
-
-    def _podgroup_updated(self, old: PodGroup, new: PodGroup) -> None:
-        key = self._job_of(new)
-        if key not in self._jobs.store:
-            return
-        event = events.podgroup_changed(old.status.phase, new.status.phase)
-        if event is not None:
-            self._mail(key, event)
-        elif old.spec != new.spec:
-            self._mail(key, SYNC)
-
-    def _podgroup_deleted(self, podgroup: PodGroup) -> None:
-        key = self._job_of(podgroup)
-        if key in self._jobs.store:
-            self._ledger(key).ensured.pop(podgroup.metadata.name, None)
-            self._mail(key, SYNC)
-
-    def _job_of(self, podgroup: PodGroup) -> str:
-        owner = controller_of(podgroup.metadata)
-        name = owner.name if owner is not None and owner.kind == JOB_KIND else podgroup.metadata.name
-        return f"{podgroup.metadata.namespace}/{name}"
-
-    def _command_added(self, command: Command) -> None:
-        target = command.target
-        if target is None or target.kind != JOB_KIND or target.api_version != JOB_API_VERSION:
-            return
-        key = f"{command.metadata.namespace}/{target.name}"
-        self._ledger(key).commands.append(command)
-        self.queue.add(key)
 
 
 def installed_plugins() -> Plugins:

@@ -1,6 +1,6 @@
 """What the job controller remembers of one job between reconciliations: its pods, its mail, its last writes.
 
-Filled by controller.py (from watches) and perform.py (from its own writes). Everything in it can be lost: the watches
+Filled by mailroom.py (from watches) and perform.py (from its own writes). Everything in it can be lost: the watches
 fill it again.
 """
 
