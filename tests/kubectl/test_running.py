@@ -165,3 +165,18 @@ def test_commands_run_inside_a_container(kubectl: Kubectl) -> None:
     assert kubectl("exec", "-i", "p", "--", "cat", stdin="to and fro\n").out == "to and fro\n"
     assert "not found" in kubectl("exec", "p", "--", "no-such-program", fails=True).err
     kubectl("delete", "pod", "p", "--force", "--grace-period=0")
+
+
+def test_output_is_attached_to_until_the_container_ends(kubectl: Kubectl) -> None:
+    kubectl.create(pod("p", "sh", "-c", "until test -e go; do echo tick; sleep 0.1; done; echo out; echo err >&2"))
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+
+    attached = kubectl.start("attach", "p")
+    assert attached.stdout is not None
+    assert attached.stdout.readline() == "tick\n"
+    kubectl("exec", "p", "--", "touch", "go")
+
+    out, err = attached.communicate(timeout=20)
+    assert attached.returncode == 0
+    assert out.endswith("tick\nout\n")
+    assert err.endswith("err\n")

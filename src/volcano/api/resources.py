@@ -118,6 +118,7 @@ PODS: Final = _core(
         _post("binding", "Binding", "", "v1"),
         _post("eviction", "Eviction", "policy", "v1"),
         Subresource(name="log", verbs=("get",)),
+        Subresource(name="attach", verbs=("create", "get"), kind="PodAttachOptions", group="", version="v1"),
         Subresource(name="exec", verbs=("create", "get"), kind="PodExecOptions", group="", version="v1"),
         Subresource(name="portforward", verbs=("create", "get"), kind="PodPortForwardOptions", group="", version="v1"),
     ),

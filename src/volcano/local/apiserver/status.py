@@ -63,7 +63,7 @@ def no_such_path() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
-_INTO_PODS = frozenset({"attach", "proxy", "ephemeralcontainers", "resize"})
+_INTO_PODS = frozenset({"proxy", "ephemeralcontainers", "resize"})
 
 
 def no_such_subresource(resource: ResourceInfo, name: str) -> StatusError:

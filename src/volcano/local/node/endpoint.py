@@ -1,10 +1,12 @@
 """What a kubelet serves: logs, commands in containers, usage, health. HTTPS, for the cluster's own.
 
-Neighbours: `logs` reads, `exec` runs, `forward` joins ports, `usage` measures; `agent` knows the pods; `main` listens.
+Neighbours: `logs` reads, `exec` runs, `attach` hears, `forward` joins ports, `usage` measures; `agent` knows the pods;
+`main` listens.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,10 +17,12 @@ from volcano.http.message import Request, Response
 from volcano.http.websocket import accept
 from volcano.local.node import forward
 from volcano.local.node.agent import NodeAgent
+from volcano.local.node.attach import AttachSession
 from volcano.local.node.channels import choose_protocol
 from volcano.local.node.exec import PROTOCOLS, Command, ExecSession
-from volcano.local.node.logs import LogOptions, log_files, read_log
+from volcano.local.node.logs import LogOptions, log_files, read_log, spoken
 from volcano.local.node.runtime import Run
+from volcano.local.node.supervisor.documents import ContainerPlan, ContainerReport
 from volcano.local.node.usage import Meter
 
 _TEXT = {"content-type": "text/plain; charset=utf-8"}
@@ -47,6 +51,8 @@ class Endpoint:
             return self._logs(request, *parts[1:])
         if len(parts) == 4 and parts[0] == "exec":
             return self._exec(request, *parts[1:])
+        if len(parts) == 4 and parts[0] == "attach":
+            return self._attach(request, *parts[1:])
         if len(parts) == 3 and parts[0] == "portForward":
             return self._forward(request, *parts[1:])
         return _text(404, f"{request.path} is not served by this node")
@@ -74,6 +80,36 @@ class Endpoint:
 
     def _exec(self, request: Request, namespace: str, name: str, container: str) -> Response:
         """Take over the connection and run a command in the container."""
+        found = self._running(namespace, name, container)
+        if isinstance(found, Response):
+            return found
+        plan, state = found[1], found[2]
+        argv = request.params("command")
+        if not argv:
+            return _text(400, "you must specify at least 1 command for the container")
+        stdin, tty = request.flag("input"), request.flag("tty")
+        command = Command(argv, plan, state["pid"], stdin, tty)
+        return _taken_over(request, "exec", lambda transport, rest: ExecSession(command, transport, rest))
+
+    def _attach(self, request: Request, namespace: str, name: str, container: str) -> Response:
+        """Take over the connection and pass on what the container writes."""
+        found = self._running(namespace, name, container)
+        if isinstance(found, Response):
+            return found
+        run, _, state = found
+        folder = self._agent.runtime.layout.pod(run.plan["uid"]).logs
+        number = state["restarts"]
+        is_running = _is_running(run, container, number)
+
+        def attached(transport: asyncio.Transport, rest: bytes) -> AttachSession:
+            return AttachSession(spoken(folder, container, number, is_running), transport, rest)
+
+        return _taken_over(request, "attach", attached)
+
+    def _running(
+        self, namespace: str, name: str, container: str
+    ) -> tuple[Run, ContainerPlan, ContainerReport] | Response:
+        """A container that runs, or the answer that it does not."""
         pod = self._agent.pod(namespace, name)
         run = self._agent.runtime.runs.get(pod["metadata"]["uid"]) if pod is not None else None
         if run is None:
@@ -82,17 +118,7 @@ class Endpoint:
         state = run.report["containers"].get(container)
         if plan is None or state is None or state["state"] != "running":
             return _text(400, f'container "{container}" in pod "{name}" is not running')
-        protocol = choose_protocol(request.headers.get("sec-websocket-protocol", ""), PROTOCOLS)
-        key, argv = request.headers.get("sec-websocket-key"), request.params("command")
-        if not key or protocol is None:
-            return _text(400, f"exec is served over WebSockets with one of the protocols {', '.join(PROTOCOLS)}")
-        if not argv:
-            return _text(400, "you must specify at least 1 command for the container")
-        stdin, tty = request.flag("input"), request.flag("tty")
-        command = Command(argv, plan, state["pid"], stdin, tty)
-        return Response(
-            101, _agreed(key, protocol), upgrade=lambda transport, rest: ExecSession(command, transport, rest)
-        )
+        return run, plan, state
 
     def _forward(self, request: Request, namespace: str, name: str) -> Response:
         """Take over the connection and join it with ports of the pod."""
@@ -124,6 +150,17 @@ class Endpoint:
         if phase == "Pending":
             return _text(400, f'container "{container}" in pod "{name}" is waiting to start: ContainerCreating')
         return _text(200, "")
+
+
+def _taken_over(
+    request: Request, what: str, session: Callable[[asyncio.Transport, bytes], asyncio.BaseProtocol]
+) -> Response:
+    """The answer that makes the connection one of channels."""
+    protocol = choose_protocol(request.headers.get("sec-websocket-protocol", ""), PROTOCOLS)
+    key = request.headers.get("sec-websocket-key")
+    if not key or protocol is None:
+        return _text(400, f"{what} is served over WebSockets with one of the protocols {', '.join(PROTOCOLS)}")
+    return Response(101, _agreed(key, protocol), upgrade=session)
 
 
 def _agreed(key: str, protocol: str) -> dict[str, str]:

@@ -62,10 +62,10 @@ class ExecSession(ChannelSession):
     async def _run(self) -> None:
         try:
             status = await self._perform()
-            self._send(ERROR, json.dumps(_verdict(status)).encode())
+            self._send(ERROR, json.dumps(verdict(status)).encode())
             self._transport.write(websocket.closing(1000))
         except OSError as error:
-            self._send(ERROR, json.dumps(_failure(str(error))).encode())
+            self._send(ERROR, json.dumps(failure(str(error))).encode())
         finally:
             self._kill()
             self._transport.close()
@@ -143,7 +143,8 @@ class ExecSession(ChannelSession):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _verdict(status: int) -> dict[str, object]:
+def verdict(status: int) -> dict[str, object]:
+    """What the error channel says at the end of a command."""
     if status == 0:
         return {"metadata": {}, "status": "Success"}
     code = status if status > 0 else 128 - status
@@ -156,5 +157,6 @@ def _verdict(status: int) -> dict[str, object]:
     }
 
 
-def _failure(message: str) -> dict[str, object]:
+def failure(message: str) -> dict[str, object]:
+    """What the error channel says when there is no end to tell of."""
     return {"metadata": {}, "status": "Failure", "reason": "InternalError", "message": message, "code": 500}

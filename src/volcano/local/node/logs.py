@@ -46,6 +46,22 @@ def render(record: bytes, options: LogOptions) -> bytes:
     return shown if tag == b"P" else shown + b"\n"
 
 
+async def spoken(
+    folder: Path, container: str, run: int, is_running: Callable[[], bool]
+) -> AsyncIterator[tuple[bool, bytes]]:
+    """What a container writes from now on until it ends, for `kubectl attach`: whether to standard error, and what."""
+    current = Path(log_path(str(folder), container, run))
+    reached = next((end for _, end in _starts(folder, container, run, 0)), 0)
+    while True:
+        running, offset = is_running(), reached
+        for records, reached in _added(current, offset):  # noqa: B007 - the last one is where to go on
+            for record in records:
+                yield record.split(b" ", 2)[1:2] == [b"stderr"], render(record, LogOptions())
+        if not running:
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+
+
 def tail_offset(path: Path, lines: int) -> int:
     """Where the last `lines` lines of a file begin."""
     if lines <= 0:
@@ -113,20 +129,30 @@ def _starts(folder: Path, container: str, run: int, tail_lines: int | None) -> l
 
 def _appended(path: Path, offset: int, options: LogOptions) -> Iterator[tuple[bytes, int]]:
     """What has been added since `offset`, also when the file was put aside meanwhile for having grown too large."""
+    for records, reached in _added(path, offset):
+        yield b"".join(render(record, options) for record in records), reached
+
+
+def _added(path: Path, offset: int) -> Iterator[tuple[list[bytes], int]]:
     if not path.exists():
         return
     if path.stat().st_size < offset:
-        yield from _rendered(Path(older_path(str(path))), offset, options)
+        yield from _records(Path(older_path(str(path))), offset)
         offset = 0
-    yield from _rendered(path, offset, options)
+    yield from _records(path, offset)
 
 
 def _rendered(path: Path, offset: int, options: LogOptions) -> Iterator[tuple[bytes, int]]:
     """Whole records from `offset` on, rendered a block at a time, each with the offset behind it."""
+    for records, reached in _records(path, offset):
+        yield b"".join(render(record, options) for record in records), reached
+
+
+def _records(path: Path, offset: int) -> Iterator[tuple[list[bytes], int]]:
     rest = b""
     with path.open("rb") as file:
         file.seek(offset)
         while block := file.read(_BLOCK_BYTES):
             offset += len(block)
             *records, rest = (rest + block).split(b"\n")
-            yield b"".join(render(record, options) for record in records), offset - len(rest)
+            yield records, offset - len(rest)

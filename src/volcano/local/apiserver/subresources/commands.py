@@ -1,4 +1,4 @@
-"""pods/exec and pods/portforward: a WebSocket passed through, unseen, to the node that runs the pod.
+"""pods/exec, pods/attach and pods/portforward: a WebSocket passed through, unseen, to the node that runs the pod.
 
 `logs.py` does the same for logs. The older SPDY streams are refused; clients that know both use WebSockets.
 """
@@ -37,6 +37,12 @@ class Commands:
         container = container_of(call, pod)
         query = [(_PASSED_ON[key], value) for key, value in call.request.query if key in _PASSED_ON]
         return await self._joined(call, pod, format_target(f"/exec/{call.namespace}/{call.name}/{container}", query))
+
+    async def attach(self, call: Call) -> Response:
+        pod = self._writes.existing(call).document()
+        container = container_of(call, pod)
+        query = [(_PASSED_ON[key], value) for key, value in call.request.query if key in _PASSED_ON]
+        return await self._joined(call, pod, format_target(f"/attach/{call.namespace}/{call.name}/{container}", query))
 
     async def forward(self, call: Call) -> Response:
         pod = self._writes.existing(call).document()

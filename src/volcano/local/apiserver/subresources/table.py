@@ -41,6 +41,7 @@ class Subresources:
             ("pods", "eviction"): {"POST": Evictions(writes, deletes).create},
             ("pods", "log"): {"GET": Logs(writes, pki).get},
             ("pods", "exec"): {"GET": commands.run, "POST": commands.run},
+            ("pods", "attach"): {"GET": commands.attach, "POST": commands.attach},
             ("pods", "portforward"): {"GET": commands.forward, "POST": commands.forward},
             ("namespaces", "finalize"): {"PUT": writes.finalize_namespace},
             ("serviceaccounts", "token"): {"POST": TokenRequests(writes, tokens).create},
