@@ -1,6 +1,6 @@
 """What happened to a job: changes of pods, podgroups, jobs and commands, as events the policies can answer.
 
-Pure. Fed by controller.py from watch callbacks; read by policies.py and machine.py.
+Pure. Fed by mailroom.py from watch callbacks; read by policies.py and machine.py.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def kill_job(
     status = _after(job, members, doomed, now, outcome, retries)
     marks = status.controlled_resources
     kept = {key: value for key, value in marks.items() if not key.startswith(MARKER_PREFIX)}
-    attached = _attached(job)
+    attached = _attached(job, facts)
     detach = facts.plugins.leftovers(job) if attached else []
     status = msgspec.structs.replace(status, controlled_resources=kept)
     if doomed or status != job.status:
@@ -79,6 +79,7 @@ def kill_target(
     job: Job,
     members: Members,
     now: datetime.datetime,
+    facts: Facts,
     *,
     event: Event,
     outcome: Outcome,
@@ -90,7 +91,9 @@ def kill_target(
         return Plan()
     doomed = [member for member in targets if not member.terminating]
     status = _after(job, members, doomed, now, outcome, retries)
-    status = msgspec.structs.replace(status, controlled_resources={**status.controlled_resources, **_attached(job)})
+    status = msgspec.structs.replace(
+        status, controlled_resources={**status.controlled_resources, **_attached(job, facts)}
+    )
     return Plan(
         status=status if status != job.status else None,
         intent=status if doomed else None,
@@ -99,11 +102,11 @@ def kill_target(
     )
 
 
-def _attached(job: Job) -> dict[str, str]:
+def _attached(job: Job, facts: Facts) -> dict[str, str]:
     """Markers of the plugins with objects beside the job; one that starts may have them before its status says so."""
     marks = job.status.controlled_resources
     if job.status.state.phase in {"", Phase.PENDING}:
-        return {f"{MARKER_PREFIX}{name}": name for name in job.spec.plugins}
+        return facts.plugins.markers(job)
     return {key: value for key, value in marks.items() if key.startswith(MARKER_PREFIX)}
 
 

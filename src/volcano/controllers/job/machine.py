@@ -127,7 +127,7 @@ def act(
         case Kill(outcome, spare, retries):
             plan = kill_job(job, members, podgroup, now, facts, outcome=outcome, spare=spare, retries=retries)
         case KillTarget(outcome, retries):
-            plan = kill_target(job, members, now, event=order, outcome=outcome, retries=retries)
+            plan = kill_target(job, members, now, facts, event=order, outcome=outcome, retries=retries)
         case Settle():
             plan = settle(job, members, podgroup, now, facts)
     plan.action = order.action

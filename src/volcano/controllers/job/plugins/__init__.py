@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from volcano.controllers.job.plan import Reference
-from volcano.controllers.job.plugins.interface import JobPlugin, PluginError
+from volcano.controllers.job.plugins.interface import JobPlugin, PluginError, marker
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job
@@ -33,8 +33,14 @@ class Plugins:
 
     def leftovers(self, job: Job) -> list[Reference]:
         """What the job's plugins leave behind; a plugin that is no longer shipped does not keep a job from ending."""
-        known = [self._make(name, job) for name in sorted(job.spec.plugins) if name in self._factories]
-        return [reference for plugin in known for reference in plugin.leftovers(job)]
+        return [reference for plugin in self._known(job) for reference in plugin.leftovers(job)]
+
+    def markers(self, job: Job) -> dict[str, str]:
+        """What the job's status says of plugins whose objects are there."""
+        return {marker(plugin): plugin.name for plugin in self._known(job) if plugin.is_marked}
+
+    def _known(self, job: Job) -> list[JobPlugin]:
+        return [self._make(name, job) for name in sorted(job.spec.plugins) if name in self._factories]
 
     def _make(self, name: str, job: Job) -> JobPlugin:
         factory = self._factories.get(name)
