@@ -100,6 +100,7 @@ class TestRendered:
         (plain,) = of_kind(cluster_chart.parts("--set", "custom.colocation_enable=true"), "DaemonSet")
         spec = plain["spec"]["template"]["spec"]
         (container,) = spec["containers"]
+        assert plain["spec"]["selector"] == {"matchLabels": {"name": "volcano-agent"}}  # as the chart it replaces has
         assert "hostNetwork" not in spec
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         assert [volume["hostPath"]["path"] for volume in spec["volumes"]] == ["/sys/fs"]
