@@ -39,7 +39,8 @@ from volcano.kube.informer import Callbacks, Informer
 from volcano.kube.transport import HttpTransport
 
 CONTROLLERS = "vc-controller-manager"
-REST_SECONDS = 12.0
+REST_SECONDS = 35.0
+"""Longer than anything is held back."""
 
 Make = Callable[[Path], AbstractContextManager[clusters.Cluster]]
 
