@@ -6,6 +6,7 @@ Each counts what it gets done in memory that we share with it, and reads there h
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import mmap
 import os
@@ -202,7 +203,15 @@ def wait(condition: Callable[[], bool], seconds: float = 90.0) -> None:
 
 @contextmanager
 def colocation() -> Iterator[Colocation]:
-    """A cluster whose node is one core."""
+    """A cluster whose node is one core; one at a time on this machine, for each takes all of it that it can get."""
+    with (Path(tempfile.gettempdir()) / "volcano-colocation.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with _colocation() as found:
+            yield found
+
+
+@contextmanager
+def _colocation() -> Iterator[Colocation]:
     root = f"volcano-colocation-{uuid.uuid4().hex[:6]}"
     hierarchy = Hierarchy(MOUNT, version_of(MOUNT), "cgroupfs", root)
     with tempfile.TemporaryDirectory(prefix="volcano-colocation-") as folder:
