@@ -24,8 +24,6 @@ class Compared(Generic[T]):  # noqa: PLW1641 - its place among others changes, i
 
     def __eq__(self, other: Any) -> bool:
         self._other = None
-        if other._subject is self._subject:
-            return True
         answer = self._compare(self._subject, other._subject)
         if answer:
             self._other, self._answer = other, answer
