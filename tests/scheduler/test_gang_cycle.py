@@ -67,6 +67,18 @@ def test_a_smaller_gang_gets_what_a_larger_one_could_not_use():
     assert set(world.cycle().binds) == {"default/small-worker-0", "default/small-worker-1"}
 
 
+def test_a_gang_that_lost_a_member_is_healed_before_others_start():
+    older = gang("older", pods=1, cpu=1, created=0, phase="Inqueue")
+    broken = gang("broken", pods=2, cpu=1, nodes=["n1", "n1"], created=1, phase="Running")
+    world = World(nodes=[node("n1", cpu=2)], jobs=[older, broken], conf=GANG_ONLY)
+    assert world.cycle().binds == {}
+
+    world.remove("pods", broken.pods[1])
+    world.add("pods", pod("broken-again", group="broken", cpu=1))
+
+    assert world.cycle().binds == {"default/broken-again": "n1"}
+
+
 def test_best_effort_members_are_backfilled():
     members = [pod("train-main-0", group="train", cpu=1), pod("train-side-0", group="train")]
     world = World(nodes=[node("n1", cpu=1)], jobs=[gang("train", pods=members)])

@@ -134,3 +134,23 @@ def test_one_misplaced_job_or_queue_does_not_stop_the_others() -> None:
     assert set(decisions.binds) == {"default/fine-worker-0"}
     assert any("form a circle" in warning for warning in decisions.warnings)
     assert any("'nowhere' does not exist" in warning for warning in decisions.warnings)
+
+
+def test_what_a_queue_deserves_is_not_kept_out_by_what_others_claim() -> None:
+    def waiting(name: str, in_queue: str, cpu: int) -> Gang:
+        return gang(name, pods=1, cpu=cpu, queue=in_queue, phase="Pending", min_resources={"cpu": cpu})
+
+    world = World(
+        nodes=[node("n0", cpu=4)],
+        queues=[queue("mine", deserved={"cpu": 2}), queue("other")],
+        jobs=[running("old", "other", 4), waiting("due", "mine", 2), waiting("more", "mine", 2)],
+        conf=FLAT.replace("- name: capacity", "- name: capacity\n  - name: overcommit"),
+    )
+
+    decisions = world.cycle()
+
+    assert decisions.podgroups["default/due"].phase == "Inqueue"
+    assert decisions.podgroups["default/more"].phase == "Pending"
+    refused = decisions.reason("more")
+    assert refused is not None
+    assert refused.code == "ClusterOverused"

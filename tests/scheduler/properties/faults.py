@@ -49,6 +49,26 @@ FAULTS: Final = {
             queues=(QueueDraw(capability=4), QueueDraw(capability=8), QueueDraw(deserved=5), QueueDraw()),
         ),
     ),
+    "the place of a pod that asks for nothing was given to another such pod": (
+        "chart-evicting",
+        Draw(
+            nodes=(NodeDraw(cpu=0, gpu=1, zone="z"),),
+            jobs=(
+                JobDraw(pods=1, minimum=0, cpu=0),
+                JobDraw(pods=2, minimum=0, cpu=0, queue="a2"),
+                JobDraw(pods=5, minimum=3, cpu=0, queue="a1", rank="high", phase="Running"),
+                JobDraw(pods=1, minimum=0, cpu=0, queue="a1", placed=(4,), shape="spread"),
+                JobDraw(pods=3, minimum=1, cpu=0, rank="high", phase="Running", placed=(1, 2, 2)),
+            ),
+            queues=(
+                QueueDraw(deserved=2, capability=8, weight=2, reclaimable=False),
+                QueueDraw(deserved=2, deserved_gpu=1, capability=12, weight=2, priority=5),
+                QueueDraw(deserved=5, deserved_gpu=2, reclaimable=False),
+                QueueDraw(capability=8, weight=3, priority=5),
+            ),
+            seed=3,
+        ),
+    ),
     "jobs that are complete took from each other": (
         "elastic",
         Draw(

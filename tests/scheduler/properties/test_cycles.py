@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from tests.scheduler.properties.test_properties import stays_at_rest
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.tasks import ALLOCATED_STATUSES, Status
 from volcano.scheduler.framework import conf as conf_file
@@ -110,10 +111,7 @@ def test_after_a_cycle(name: str, sizes: list[tuple[int, int]], drawn: list[tupl
     claimed = {key for key, state in decisions.tasks.items() if state.status == "Pipelined"}
     assert set(decisions.pipelined) == claimed
 
-    for _ in range(2):  # a job with running members that stays out of its queue is Running only after the cycle
-        again = world.cycle()
-    assert not again.binds
-    assert not again.evictions
+    stays_at_rest(world)
 
 
 def _no_node_is_over_allocated(world: World) -> None:

@@ -99,10 +99,10 @@ def _a_cycle_breaks_nothing(conf: str, draw: Draw) -> None:
     _no_queue_exceeds_its_capability(world, used)
     _no_gang_is_broken(world, decisions, before)
     assert not decisions.evictions or decisions.pipelined, "an eviction without a placed claimant"
-    _stays_at_rest(world)
+    stays_at_rest(world)
 
 
-def _stays_at_rest(world: World) -> None:
+def stays_at_rest(world: World) -> None:
     """Nobody else touches the cluster, so what is bound stays, and who is evicted is not made anew.
 
     Every pod is bound once and evicted once at most: no more cycles than that decide anything. One more may only change

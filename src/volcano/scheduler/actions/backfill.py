@@ -21,11 +21,12 @@ class Backfill(Action):
             open_tasks = job.tally.best_effort_pending or job.tally.waiting
             if open_tasks and not job.is_pending and session.job_valid(job) is None:
                 waiting[job.queue_name].append(job)
-        for queue in sorted((session.queues[name] for name in waiting), key=session.queue_order):
-            for job in sorted(waiting[queue.name], key=session.job_order):
-                with session.isolated(job):
-                    for task in sorted(self._tasks(session, job), key=session.task_order):
-                        self._place(session, job, task)
+        queues = sorted((session.queues[name] for name in waiting), key=session.queue_order)
+        jobs = [job for queue in queues for job in sorted(waiting[queue.name], key=session.job_order)]
+        for job in sorted(jobs, key=lambda job: not _has_promises(job)):
+            with session.isolated(job):
+                for task in sorted(self._tasks(session, job), key=session.task_order):
+                    self._place(session, job, task)
 
     def _tasks(self, session: Session, job: Job) -> list[Task]:
         """Pending best-effort members, and pipelined ones: those need not wait for room."""
@@ -53,3 +54,8 @@ class Backfill(Action):
         statement.keep()
         if session.job_ready(job):
             session.journal.bind_allocated(job)
+
+
+def _has_promises(job: Job) -> bool:
+    """Others were evicted for it (see promises.py)."""
+    return any(task.promised for task in job.tasks.values())

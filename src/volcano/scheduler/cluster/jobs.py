@@ -149,6 +149,7 @@ class Job:
         "queue_name",
         "role_minimums",
         "roles",
+        "stood",
         "sub_jobs",
         "tally",
         "tasks",
@@ -181,6 +182,8 @@ class Job:
         self.allocated: Vector = dimensions.zeros()
         self.total_request: Vector = dimensions.zeros()
         self.allocated_hypernode = ""
+        self.stood = False
+        """It was complete at the end of a session, and has lost nobody to an eviction for others since."""
         self.fell = False
         """It was complete until members were evicted, and has not been since."""
         self.wait: Wait | None = None

@@ -82,7 +82,7 @@ class Journal:
         lost = Counter(task.job for task in self._evicted if task.job is not None)
         for job, number in lost.items():
             if job.tally.ready < job.min_available <= job.tally.ready + number:
-                job.fell = True
+                job.fell, job.stood = True, False
 
     def _note_who_stands(self, binds: Sequence[Bind]) -> None:
         for key in {bind.job for bind in binds}:

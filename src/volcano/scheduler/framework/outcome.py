@@ -89,6 +89,7 @@ def _report_job(session: Session, job: Job) -> None:
     phase = phase_of(job, unschedulable=unschedulable)
     was_pending = job.is_pending
     counts = job.tally.counts
+    job.stood = job.stood or job.is_ready
     due = is_due(job, session.now, session.options.patience_seconds)
     decisions.podgroups[job.key] = PodGroupDecision(
         phase,

@@ -168,6 +168,10 @@ class Plugin:
         """May the job leave Pending? A reason is a rejection that explains itself."""
         raise NotImplementedError
 
+    def entitled(self, job: Job) -> bool:
+        """Is what the job needs within what its queue deserves? Then no sum over all queues keeps it out."""
+        raise NotImplementedError
+
     def job_enqueued(self, job: Job) -> None: ...
 
     def overused(self, queue: Queue) -> bool:

@@ -34,7 +34,8 @@ class Gang(Plugin):
         return None
 
     def job_order(self, job: Job) -> SortKey:
-        return job.is_ready  # False sorts first: heal and start gangs before growing ready jobs
+        """Gangs that lost members are healed before others start, and these start before complete ones grow."""
+        return 2 if job.is_ready else int(not (job.stood and job.tally.ready))
 
     def sub_job_order(self, sub_job: SubJob) -> SortKey:
         return sub_job.is_ready

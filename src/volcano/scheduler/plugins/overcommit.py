@@ -37,7 +37,7 @@ class Overcommit(Plugin):
             return Vote.PERMIT
         wanted = minimum(self.session, job)
         short = exceeding(wanted, self.claimed + wanted, self.idle)
-        if not short:
+        if not short or self.session.hooks.any("entitled", job):
             return Vote.PERMIT
         names = [self.session.cluster.dimensions.names[dimension] for dimension in short]
         text = f"resource in cluster is overused: overused {' '.join(names)}"

@@ -45,6 +45,11 @@ class Account:
         return not self.children
 
     @property
+    def claimed(self) -> FloatVector:
+        """What its jobs need at least: those that have it, and those that were promised it."""
+        return self.allocated + self.inqueue - self.elastic
+
+    @property
     def has_deserved(self) -> bool:
         return not is_empty(self.deserved)
 

@@ -91,11 +91,16 @@ class Capacity(Plugin):
             return Vote.PERMIT
         wanted = minimum(self.session, job)
         for one in account.chain:
-            used = wanted + one.allocated + one.inqueue - one.elastic
+            used = one.claimed + wanted
             short = exceeding(wanted, used, one.real_capability)
             if short:
                 return self._quota_reason(job, one, short, used)
         return Vote.PERMIT
+
+    def entitled(self, job: Job) -> bool:
+        account = self.accounts[job.queue_name]
+        wanted = minimum(self.session, job)
+        return not exceeding(wanted, account.claimed + wanted, account.deserved)
 
     def job_enqueued(self, job: Job) -> None:
         self.devices.promise(self.accounts[job.queue_name].chain, job)
