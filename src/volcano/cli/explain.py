@@ -40,7 +40,7 @@ def explain(
     master: str,
     kubeconfig: str,
 ) -> None:
-    """Say why something waits: which stage refuses it, what it needs and what there is, who is in the way, what helps."""
+    """Say why something waits: the refusing stage, what is needed and what there is, who is in the way, what helps."""
     singular = resource_of(kind).singular
     if singular not in KINDS:
         raise fail(f"there is nothing to explain about a {kind}: say {', '.join(KINDS)}")
