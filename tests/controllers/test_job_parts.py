@@ -75,6 +75,16 @@ def test_a_pod_that_the_watch_does_not_show_in_time_is_looked_for() -> None:
     assert known.unseen("u", before=100.0) is None
 
 
+def test_pods_that_the_watch_has_not_shown_go_with_their_job() -> None:
+    known = Pods()
+    known.created(member(), 0.0)
+    known.abandon("u")
+    assert not known._by_job
+    known.put(member())
+    known.abandon("u")
+    assert len(known.of("u")) == 1, "it is still there"
+
+
 def test_nothing_is_kept_of_a_job_without_pods() -> None:
     known = Pods()
     known.ended(member("never seen"))

@@ -103,6 +103,14 @@ class Pods:
             return []
         return [member for member in self.of(job_uid) if created.get(member.uid, before) < before]
 
+    def abandon(self, job_uid: str) -> None:
+        """A job is gone: pods of it that the watch shows are dropped as they end, others now."""
+        created, members = self._unseen.pop(job_uid, {}), self.of(job_uid)
+        for member in [member for member in members if member.uid in created]:
+            members.drop(member.task, member.name)
+        if not members.tasks:
+            self._by_job.pop(job_uid, None)
+
     def ending(self, member: Member) -> None:
         """A pod we have just deleted: it counts as terminating until the watch shows its end."""
         members = self.of(member.job_uid)

@@ -122,6 +122,7 @@ class Mailroom:
         if ledger is not None and (ledger.commands or ledger.obeyed):
             self.ledger(job.metadata.key).commands.extend([*ledger.obeyed, *ledger.commands])
             self._queue.add(job.metadata.key)
+        self.pods.abandon(job.metadata.uid)
         self._wake_dependents(job.metadata.key)
         self._metrics.removed(job)
 
