@@ -26,6 +26,7 @@ from volcano.scheduler.framework.decisions import Decisions
 from volcano.testing.world import World
 
 FEW = settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+"""The same ones every time, so that a build turns red for what was changed; `soak` draws others every time."""
 FEWER = settings(FEW, max_examples=4)
 THOUSANDS = settings(FEW, max_examples=1500, derandomize=False, print_blob=True)
 HUNDREDS = settings(THOUSANDS, max_examples=300)
