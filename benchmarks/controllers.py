@@ -53,6 +53,8 @@ class Watched:
     complete: asyncio.Event = field(default_factory=asyncio.Event)
     pods: int = 0
     statuses: int = 0
+    admitted: int = 0
+    all_admitted: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def main() -> None:
@@ -149,7 +151,7 @@ async def run_jobs(path: str, jobs: int, replicas: int) -> dict[str, Any]:
     client = Client(HttpTransport(config.load(path)))
     await make_queues(client)
     async with watched(client, jobs * replicas) as seen:
-        admitters = [asyncio.create_task(admit(client, seen.groups)) for _ in range(8)]
+        admitters = [asyncio.create_task(admit(client, seen, jobs)) for _ in range(8)]
         before = await requests_so_far(path)
         started = time.perf_counter()
 
@@ -185,10 +187,13 @@ async def at_rest(path: str) -> int:
     return count
 
 
-async def admit(client: Client, groups: asyncio.Queue[PodGroup]) -> None:
+async def admit(client: Client, seen: Watched, wanted: int) -> None:
     while True:
-        group = await groups.get()
+        group = await seen.groups.get()
         await client.patch(resources.PODGROUPS, group.metadata.name, {"status": {"phase": "Inqueue"}}, NAMESPACE)
+        seen.admitted += 1
+        if seen.admitted == wanted:
+            seen.all_admitted.set()
 
 
 async def run_writer(path: str, jobs: int, replicas: int, others: bool) -> dict[str, Any]:
@@ -207,11 +212,13 @@ async def run_writer(path: str, jobs: int, replicas: int, others: bool) -> dict[
         await client.create(item[0], item[1], NAMESPACE)
 
     async with watched(client, jobs * replicas) as seen:
-        admitters = [asyncio.create_task(admit(client, seen.groups)) for _ in range(8 * others)]
+        admitters = [asyncio.create_task(admit(client, seen, jobs)) for _ in range(8 * others)]
         started, cpu_started = time.perf_counter(), time.process_time()
         failures = await each(bodies, post)
         assert not failures, failures[0]
         await seen.complete.wait()
+        if others:
+            await seen.all_admitted.wait()
         elapsed, spent = time.perf_counter() - started, time.process_time() - cpu_started
         for task in admitters:
             task.cancel()
