@@ -85,6 +85,13 @@ def test_what_cannot_be_submitted(
     assert message in capsys.readouterr().err
 
 
+def test_a_quote_without_its_end_is_named_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "quoted.sh"
+    path.write_text("#!/bin/sh\n#VSUB --name 'train\n")
+    assert program.run(vsub, "vsub", [str(path)]) == USAGE
+    assert f"Error: {path}, line 2: No closing quotation" in capsys.readouterr().err
+
+
 def test_a_script_and_a_command_exclude_each_other(script: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert program.run(vsub, "vsub", ["-c", "true", script]) == FAILED
     assert "both a command and a script" in capsys.readouterr().err

@@ -44,7 +44,11 @@ class ScriptCommand(click.Command):
             return super().parse_args(ctx, args)
         script = ctx.meta["script"] = read_script(given[0])
         words: list[str] = []
-        for directive in script.directives():
+        try:
+            directives = list(script.directives())
+        except scripts.ScriptError as error:
+            raise click.UsageError(f"{given[0]}, {error}", ctx) from error
+        for directive in directives:
             where = f"{given[0]}, line {directive.line}"
             try:
                 stray = self._words(ctx, directive.words)
