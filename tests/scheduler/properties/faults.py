@@ -69,6 +69,17 @@ FAULTS: Final = {
             seed=3,
         ),
     ),
+    "promises of pods that count each other were void, each looked at alone": (
+        "drf-tree",
+        Draw(
+            nodes=(NodeDraw(cpu=0), NodeDraw(cpu=6, zone="y"), NodeDraw(cpu=4)),
+            jobs=(
+                JobDraw(pods=2, minimum=1, cpu=1),
+                JobDraw(pods=4, minimum=4, cpu=2, queue="a2", placed=(1,), shape="spread"),
+            ),
+            queues=(QueueDraw(), QueueDraw(), QueueDraw(), QueueDraw()),
+        ),
+    ),
     "jobs that are complete took from each other": (
         "elastic",
         Draw(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from volcano.scheduler.actions.eviction import candidate_nodes
 from volcano.scheduler.actions.worksheet import Worksheet
+from volcano.scheduler.cluster.resources import fits
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework.placement import Demand, choose
 from volcano.scheduler.framework.session import Session
 
 
@@ -39,4 +40,8 @@ def in_sheet(sheet: Worksheet) -> list[Task]:
 
 
 def _stands(session: Session, task: Task) -> bool:
-    return choose(session.board(task.profile), Demand(task), session.mask_of_node(task.promised)) is not None
+    """Whether there is room. What refuses only for now, such as pods that count each other, is left to the placement."""
+    node = candidate_nodes(session.board(task.profile)) & session.mask_of_node(task.promised)
+    if not node.any():
+        return False
+    return fits(task.profile.request, session.nodes.future_idle(session.rows[node])[0])
