@@ -40,7 +40,7 @@ def in_sheet(sheet: Worksheet) -> list[Task]:
 
 
 def _stands(session: Session, task: Task) -> bool:
-    """Whether there is room. What refuses only for now, such as pods that count each other, is left to the placement."""
+    """Whether there is room. What refuses for now, such as pods that count each other, is left to the placement."""
     node = candidate_nodes(session.board(task.profile)) & session.mask_of_node(task.promised)
     if not node.any():
         return False
