@@ -126,12 +126,20 @@ def test_queues_are_not_invented(desk: Desk):
     assert "default/g" in cycle["reasons"]
 
 
+def test_a_vcjob_without_any_queue_finds_the_default_one(desk: Desk):
+    _, second = desk.cycles(node("n1"), job(queue=""))
+
+    assert second["binds"] == {"default/train-w-0": "n1", "default/train-w-1": "n1"}
+    assert second["queues"].keys() >= {"default"}
+
+
 def test_a_refused_vcjob_ends_the_command_with_the_rule_and_the_hint(desk: Desk):
     assert desk.status(node("n1"), job(queue="ml")) == 1
 
     said = desk.capsys.readouterr().err
     assert 'queue.scheduling.volcano.sh "ml" not found' in said
     assert "spec.queue" in said
+    assert "give its manifest with -f FILE" in said
 
 
 def test_the_flags_of_the_scheduler_are_taken(desk: Desk):

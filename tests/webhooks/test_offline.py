@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from tests.webhooks.documents import Document, job, queue_document, task
+from volcano.api.installed import required_queues
 from volcano.cli.main import run
 from volcano.webhooks.offline import Result, UnusableObject, validate
 
@@ -119,6 +120,23 @@ def test_the_command_ends_with_0_1_or_2(tmp_path: Path, capsys: pytest.CaptureFi
     said = capsys.readouterr().err
     assert "broken.yaml" in said
     assert "gone.yaml" in said
+
+
+def test_the_command_knows_the_queues_that_every_installation_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    unnamed = written(tmp_path, {**job(), "spec": {"tasks": [task()]}})
+    others = written(tmp_path, queue_document("ml"))
+
+    assert run(["validate", "-f", unnamed]) == 0
+    assert run(["validate", "-f", written(tmp_path, job(queue="root"))]) == 1
+    assert "can not submit job to root queue" in capsys.readouterr().out
+    assert run(["validate", "-f", unnamed, "--with", others]) == 1
+    assert 'queue.scheduling.volcano.sh "default" not found' in capsys.readouterr().out
+
+
+def test_a_queue_that_is_assumed_is_still_created_when_it_is_given():
+    [result] = validate([DEFAULT], assumed=required_queues())
+
+    assert (result.operation, result.allowed) == ("CREATE", True)
 
 
 def test_the_command_reads_standard_input_and_writes_json(tmp_path: Path):

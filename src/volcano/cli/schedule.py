@@ -53,7 +53,8 @@ def schedule(
     """Show what the scheduler would decide: which pods go where, what is evicted, and why the rest waits.
 
     Nothing is filled in that the manifests do not say: a PodGroup without a phase is pending, a queue that is not
-    given does not exist. vcjobs pass admission and the job controller. Between cycles bound pods run and evicted
+    given does not exist. vcjobs pass admission and the job controller; for them, the queues root and default exist
+    where no Queue is given. Between cycles bound pods run and evicted
     ones vanish. The flags of vc-scheduler are accepted as well, such as --scheduler-name or --feature-gates.
     A file of `vcctl dump` brings its own configuration, time and seed.
     """
@@ -64,6 +65,7 @@ def schedule(
     documents = read(files)
     record = recorded(documents)
     flags = _scheduler_flags([*(record.arguments if record else ()), *ctx.args], scheduler_conf)
+    documents += _assumed(documents, flags)
     registry, conf = configuration(flags, record.conf if record else "")
     try:
         result = offline.schedule(
@@ -88,6 +90,19 @@ def schedule(
 
 def _is_vcjob(document: JsonObject) -> bool:
     return document.get("kind") == "Job" and str(document.get("apiVersion", "")).startswith("batch.volcano.sh/")
+
+
+def _assumed(documents: list[JsonObject], flags: Flags) -> list[JsonObject]:
+    """The queues that the scheduler would make, for vcjobs that come without any."""
+    if not any(map(_is_vcjob, documents)) or any(document.get("kind") == "Queue" for document in documents):
+        return []
+    import msgspec
+
+    from volcano.api.installed import required_queues
+    from volcano.api.resources import QUEUES
+
+    head = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind}
+    return [head | msgspec.to_builtins(queue) for queue in required_queues(flags.default_queue)]
 
 
 def _scheduler_flags(arguments: list[str], conf: str) -> Flags:
@@ -129,7 +144,7 @@ def _admission(documents: list[JsonObject], namespace: str, flags: Flags) -> Adm
 
     def admit(document: JsonObject) -> JsonObject:
         try:
-            [result] = validate([document], world, settings, namespace=namespace)
+            [result] = validate([document], world, settings, namespace=namespace, giving="-f FILE")
         except UnusableObject as error:
             raise fail(str(error), exit_status=UNREADABLE) from error
         if not result.allowed:

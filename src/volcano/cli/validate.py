@@ -40,16 +40,20 @@ def validate(
     """Say what admission would: each object allowed, with its defaults, or refused and why.
 
     Objects are judged in their order, as if each allowed one was created. Only objects given with -f or --with
-    exist: a job's queue, too, must be among them. Exit status: 0 all allowed, 1 one was refused, 2 unreadable input.
+    exist: a job's queue, too, must be among them. The queues root and default, which every installation has, are
+    there as well, unless --with brings queues. Exit status: 0 all allowed, 1 one was refused, 2 unreadable input.
     """
+    from volcano.api.installed import required_queues
     from volcano.webhooks.offline import UnusableObject, validate as judge
 
     documents = read(files)
     if not documents:
         raise fail(f"no objects in {', '.join(files)}", exit_status=UNREADABLE)
     settings = settings_of(scheduler_name, max_queue_depth, admission_conf)
+    present = read(existing)
+    assumed = () if any(document.get("kind") == "Queue" for document in present) else required_queues()
     try:
-        results = judge(documents, read(existing), settings, namespace=namespace)
+        results = judge(documents, present, settings, namespace=namespace, assumed=assumed)
     except UnusableObject as error:
         raise fail(f"--with: {error}", exit_status=UNREADABLE) from error
     if output == "table":

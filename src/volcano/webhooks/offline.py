@@ -55,12 +55,15 @@ def validate(
     settings: Settings | None = None,
     *,
     namespace: str = "default",
+    assumed: Iterable[Queue] = (),
+    giving: str = "--with FILE",
 ) -> list[Result]:
     """Judge `documents` one after the other, as if each was sent to a cluster that holds `existing`.
 
-    Those that exist are updated, the others created; a job finds the queues that were allowed before it.
+    Those that exist are updated, the others created; a job finds the queues that were allowed before it, and the
+    `assumed` ones, which nobody has to give. `giving` is how a missing queue's manifest is given, for the hint.
     """
-    cluster = _Cluster(settings or Settings(), namespace)
+    cluster = _Cluster(settings or Settings(), namespace, ListedWorld(assumed), giving)
     for document in existing:
         try:
             cluster.add(document)
@@ -72,12 +75,13 @@ def validate(
 class _Cluster:
     """The objects there are, and the schemas that were needed so far."""
 
-    def __init__(self, settings: Settings, namespace: str) -> None:
+    def __init__(self, settings: Settings, namespace: str, world: ListedWorld, giving: str) -> None:
         self._settings = settings
         self._namespace = namespace
+        self._giving = giving
         self._objects: dict[tuple[str, str, str], JsonObject] = {}
         self._schemas: dict[tuple[str, str], schema.Compiled | None] = {}
-        self.world = ListedWorld()
+        self.world = world
 
     def admit(self, given: JsonObject) -> Result:
         document = self.placed(given)
@@ -166,7 +170,7 @@ class _Cluster:
         name = cause.message.partition('queue.scheduling.volcano.sh "')[2].partition('"')[0]
         if not name or cause.hint != missing_queue_hint(name):
             return cause
-        hint = f"no such queue among the given objects: give its manifest with --with FILE, or {cause.hint}"
+        hint = f"no such queue among the given objects: give its manifest with {self._giving}, or {cause.hint}"
         return Cause(cause.field, cause.message, hint)
 
     def _schema(self, resource: Resource[Any]) -> schema.Compiled | None:

@@ -6,9 +6,9 @@ import asyncio
 import logging
 from typing import Final
 
-from volcano.api.meta import ObjectMeta
+from volcano.api.installed import required_queues
 from volcano.api.resources import QUEUES
-from volcano.api.scheduling import Queue, QueueSpec
+from volcano.api.scheduling import Queue
 from volcano.kube.client import Client
 from volcano.kube.errors import AlreadyExists, ApiError, NotFound
 from volcano.scheduler.cluster.queues import ROOT
@@ -32,8 +32,8 @@ class RequiredQueues:
         pause = PAUSE_SECONDS
         while True:
             try:
-                await _ensure(self._client, ROOT, reclaimable=False)
-                await _ensure(self._client, self._default_queue, reclaimable=True)
+                for queue in required_queues(self._default_queue):
+                    await _ensure(self._client, queue)
             except (ApiError, OSError) as problem:
                 self.problem = f"queues {ROOT} and {self._default_queue} cannot be made sure of: {problem}"
                 log.warning("%s", self.problem)
@@ -44,13 +44,12 @@ class RequiredQueues:
                 return
 
 
-async def _ensure(client: Client, name: str, *, reclaimable: bool) -> None:
+async def _ensure(client: Client, queue: Queue) -> None:
     try:
-        await client.get(QUEUES, name)
+        await client.get(QUEUES, queue.metadata.name)
     except NotFound:
-        queue = Queue(metadata=ObjectMeta(name=name), spec=QueueSpec(weight=1, reclaimable=reclaimable))
         try:
             await client.create(QUEUES, queue)
         except AlreadyExists:
             return
-        log.info("queue %s was created", name)
+        log.info("queue %s was created", queue.metadata.name)
