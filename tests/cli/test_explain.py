@@ -89,3 +89,49 @@ def test_what_is_not_there_is_named(
 ) -> None:
     assert run(["explain", *arguments, "-f", world]) != 0
     assert message in capsys.readouterr().err
+
+
+RUNNING_WITH_ITS_MINIMUM = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "1", memory: 8Gi, pods: "10"}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: default}
+spec: {weight: 1}
+status: {state: Open}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: train, namespace: default}
+spec: {minMember: 1, queue: default}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: first, namespace: default, annotations: {scheduling.k8s.io/group-name: train}}
+spec: {schedulerName: volcano, nodeName: n1, containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: second, namespace: default, annotations: {scheduling.k8s.io/group-name: train}}
+spec: {schedulerName: volcano, containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
+status: {phase: Pending}
+"""
+
+
+def test_the_rest_of_a_job_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "world.yaml"
+    path.write_text(RUNNING_WITH_ITS_MINIMUM)
+
+    job = explained(capsys, "job", "train", "-f", str(path))["reason"]
+    second = explained(capsys, "pod", "second", "-f", str(path))
+    first = explained(capsys, "pod", "first", "-f", str(path))
+
+    assert (job["code"], job["need"], job["have"]) == ("RestWaits", 2, 1)
+    assert second["reason"] == job
+    assert second["message"]
+    assert first["reason"] is None

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def cycle(documents: Sequence[Document], conf: str = "", *, namespace: str = "de
         result = offline.schedule(
             documents,
             grammar.parse(conf or (record.conf if record else "") or grammar.DEFAULT_CONF, registry.actions),
-            Flags().options(),
+            replace(Flags().options(), patience_seconds=None),  # whoever asks wants to hear at once
             now=record.now if record else time.time(),
             seed=record.seed if record else 0,
             namespace=namespace,
@@ -117,7 +117,10 @@ def of_pod(found: Cycle, name: str, namespace: str) -> Document:
     if about["message"]:
         told["message"] = about["message"]
     if about["podgroup"]:
-        told |= {"podgroup": about["podgroup"], "reason": found.result["reasons"].get(about["podgroup"])}
+        reason = found.result["reasons"].get(about["podgroup"])
+        if reason and reason["code"] == "RestWaits" and state["node"] and state["status"] != "Pipelined":
+            reason = None  # others of its job wait: not this one
+        told |= {"podgroup": about["podgroup"], "reason": reason}
     return told
 
 

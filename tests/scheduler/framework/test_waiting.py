@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -118,3 +120,16 @@ def test_no_domain_is_large_enough() -> None:
     reason = waits(world)
 
     assert reason == Reason(Stage.TOPOLOGY, "NoDomainFits", need=2, have=0)
+
+
+def test_what_is_left_of_a_job_that_runs_says_why_it_waits() -> None:
+    world = World(nodes=[node("n1", cpu=4)], jobs=[gang("train", pods=6, min_available=1, cpu=1)], conf=conf())
+    world.options = replace(world.options, full_report=True)
+
+    reason = waits(world)
+
+    assert reason == Reason(Stage.GANG, "RestWaits", need=6, have=4)
+    assert str(reason) == "it runs with its minimum of 1; 2 of its 6 pods wait for a node"
+    assert reason.cause is not None
+    assert reason.cause.nodes == (("Insufficient cpu", 1),)
+    assert remedy(reason).startswith("ask for less cpu")

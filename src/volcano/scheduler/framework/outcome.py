@@ -22,7 +22,7 @@ from volcano.scheduler.framework.decisions import (
 from volcano.scheduler.framework.messages import job_text, pod_verdict
 from volcano.scheduler.framework.patience import WAITING, is_due
 from volcano.scheduler.framework.reasons import Reason, Stage
-from volcano.scheduler.framework.waiting import is_stuck, waiting_reason
+from volcano.scheduler.framework.waiting import is_stuck, remainder_reason, waiting_reason
 
 if TYPE_CHECKING:
     from volcano.scheduler.framework.session import Session
@@ -111,6 +111,8 @@ def _report_job(session: Session, job: Job) -> None:
         session.reasons.setdefault(job.key, waiting_reason(session, job, was_pending=was_pending))
     elif job.is_ready:
         session.reasons.pop(job.key, None)
+        if session.options.full_report and (job.pending or job.tally.waiting):
+            session.reasons[job.key] = remainder_reason(session, job)
 
 
 def _report_tasks(session: Session, job: Job) -> None:

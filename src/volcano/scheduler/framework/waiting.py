@@ -48,6 +48,21 @@ def waiting_reason(session: Session, job: Job, *, was_pending: bool = False) -> 
     return _refused(session, job, failing) if failing else _not_refused(session, job)
 
 
+def remainder_reason(session: Session, job: Job) -> Reason:
+    """Of a job that has its minimum, and members beyond it that have no node."""
+    waiting = len(job.pending) + job.tally.waiting
+    members = job.tally.valid
+    text = f"it runs with its minimum of {job.min_available}; {waiting} of its {members} pods wait for a node"
+    inner = waiting_reason(session, job)
+    if inner.code in _ABOUT_THE_MINIMUM:
+        inner = inner.cause or replace(inner, need=None, have=None)
+    return Reason(Stage.GANG, "RestWaits", need=members, have=members - waiting, message=text, cause=inner)
+
+
+_ABOUT_THE_MINIMUM: Final = ("NotEnoughResources", "NoDomainFits")
+"""Their numbers are those of the minimum, which is there; their cause says why a member has no node."""
+
+
 def _promised(job: Job, waiting: list[Task]) -> Reason:
     nodes = sorted({task.node_name for task in waiting})
     text = (
