@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 
 async def follow(client: Client, namespace: str, name: str, *, live: bool) -> int:
-    """Show the job's phases until it has finished, then why pods failed; 0 when it completed, 1 otherwise."""
+    """Show the job's phases until it has finished or is deleted, then why pods failed; 0 when it completed, else 1."""
     show = _LiveView() if live else _Lines()
     phase = ""
     with show:
@@ -32,6 +32,9 @@ async def follow(client: Client, namespace: str, name: str, *, live: bool) -> in
                     break
     if phase == "Completed":
         return 0
+    if phase not in FINISHED:
+        click.echo(f"{JOBS.singular}/{name} deleted", err=True)
+        return NO
     for line in failure_lines(await failed_pods(client, namespace, name)):
         click.echo(line, err=True)
     return NO

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volcano.api import flow, phases
+from volcano.api import flow, phases, scheduling
 from volcano.cli.completing import targets
 from volcano.cli.connection import on_cluster
 from volcano.cli.errors import fail
@@ -28,6 +28,13 @@ Document = dict[str, Any]
 
 ENDS = {"Job": FINISHED, "JobFlow": frozenset({"Succeed", "Failed"}), "Pod": frozenset({"Succeeded", "Failed"})}
 """Phases from which an object of the kind goes nowhere by itself."""
+PHASES = {
+    "Job": phases.JOB_PHASES,
+    "JobFlow": flow.FLOW_PHASES,
+    "Pod": ("Pending", "Running", "Succeeded", "Failed", "Unknown"),
+    "PodGroup": scheduling.POD_GROUP_PHASES,
+    "Queue": scheduling.QUEUE_STATES,
+}
 WELL = {"Job": phases.COMPLETED, "JobFlow": flow.FLOW_PHASES[0], "Pod": "Succeeded"}
 
 
@@ -51,22 +58,37 @@ async def wait(client: Client, targets: tuple[str, ...], namespace: str, goal: s
         seconds = parse_seconds(limit) if limit else None
     except AmountError as error:
         raise fail(f"--timeout: {error}") from error
+    meant = [resource_and_name(each) for each in targets]
+    for resource, _ in meant:
+        _check(resource, goal)
     try:
         async with asyncio.timeout(seconds):
-            results = await asyncio.gather(
-                *(_wait(client, *resource_and_name(each), namespace, goal) for each in targets)
-            )
+            results = await asyncio.gather(*(_wait(client, *each, namespace, goal) for each in meant))
     except TimeoutError:
         click.echo(f"not {goal} within {limit}: {', '.join(targets)}", err=True)
         return TIMED_OUT
     return 0 if all(results) else NO
 
 
+def _check(resource: Resource[Any], goal: str) -> None:
+    """Refuse a goal that an object of the kind never reaches."""
+    known = PHASES.get(resource.kind, ())
+    if goal == "deleted" or goal.lower() in map(str.lower, known) or (goal == "finished" and resource.kind in ENDS):
+        return
+    if goal == "finished":
+        raise fail(f"a {resource.singular} does not finish: say --for deleted{' or a phase' if known else ''}")
+    if not known:
+        raise fail(f"a {resource.singular} has no phase: say --for deleted")
+    from volcano.webhooks.suggestions import suggestion
+
+    words = ("finished", "deleted", *known) if resource.kind in ENDS else ("deleted", *known)
+    hint = suggestion(goal, words) or f"say {', '.join(words[:-1])} or {words[-1]}"
+    raise fail(f"--for {goal!r} is no phase of a {resource.singular}: {hint}")
+
+
 async def _wait(client: Client, resource: Resource[Any], name: str, namespace: str, goal: str) -> bool:
     space = namespace if resource.namespaced else None
     ends = ENDS.get(resource.kind, frozenset())
-    if goal == "finished" and not ends:
-        raise fail(f"a {resource.singular} does not finish: say --for deleted or a phase")
     if goal != "deleted":
         await one(client, resource, name, space)
     phase = ""
