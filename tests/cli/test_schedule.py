@@ -186,3 +186,54 @@ def test_an_unusable_configuration_is_told(desk: Desk):
 
     assert desk.status(node("n1")) == 2
     assert "conf.yaml" in desk.capsys.readouterr().err
+
+
+FRAGILE = """
+from volcano.scheduler.framework.plugin import Plugin, ScoreTerm
+
+
+class Fragile(Plugin):
+    name = "fragile"
+
+    def score_terms(self, profile):
+        return (ScoreTerm(lambda profile, rows: 1 / 0),)
+"""
+
+
+def test_a_plugin_that_fails_or_is_not_known_is_told(desk: Desk):
+    (desk.folder / "conf.yaml").write_text(CONF.replace("{name: priority}", "{name: fragile}, {name: priorty}"))
+    plugins = desk.folder / "plugins"
+    plugins.mkdir()
+    (plugins / "fragile.py").write_text(FRAGILE)
+    flags = (f"--plugins-dir={plugins}", "-o", "json")
+
+    assert desk.status(node("n1"), node("n2"), queue(), group("g", 1), pod("a", "g"), flags=flags) == 0
+
+    said = desk.capsys.readouterr()
+    failed, unknown = "ZeroDivisionError: division by zero", "plugin 'priorty' is not known"
+    assert failed in said.err
+    assert said.err.count(unknown) == 1
+    warnings = "\n".join(json.loads(said.out)["warnings"])
+    assert failed in warnings
+    assert unknown in warnings
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        (pod("a", "g", cpu="lots"), "spec.containers[0].resources.requests.cpu"),
+        (node("n1", cpu="lots"), "status.allocatable.cpu"),
+        ({**queue(), "spec": {"capability": {"cpu": "lots"}}}, "spec.capability.cpu"),
+        (group("g", 1, minResources={"cpu": "lots"}), "spec.minResources.cpu"),
+    ],
+    ids=["pod", "node", "queue", "podgroup"],
+)
+def test_an_amount_that_is_none_is_refused_as_admission_does(desk: Desk, document: Document, field: str):
+    queues = [] if document["kind"] == "Queue" else [queue()]
+    assert desk.status(*queues, document) == 1
+
+    schedule = desk.capsys.readouterr().err
+    assert run(["validate", "-f", str(desk.folder / "world.yaml")]) == 1
+    sentence = next(line for line in desk.capsys.readouterr().out.splitlines() if field in line)
+    assert sentence.strip() in schedule
+    assert "Traceback" not in schedule

@@ -96,6 +96,15 @@ def _leftovers_of_needless_victims(record: Record, got: Outcome) -> bool:
     return all(priorities[job] < most for job in only_there)
 
 
+def _more_were_placed_for_fewer_victims(record: Record, got: Outcome) -> bool:
+    """Here: the same bound, no victim more of any job, some fewer, and room promised to more pods."""
+    expect = record["expect"]
+    if any(level not in expect for level in (*PLACEMENTS, "jobEvictions")) or expect["jobBinds"] != got["jobBinds"]:
+        return False
+    there, here = Counter(expect["jobEvictions"]), Counter(got["jobEvictions"])
+    return here < there and sum(got["jobPipelined"].values()) > sum(expect["jobPipelined"].values())
+
+
 def _priorities(record: Record) -> dict[str, int]:
     classes = {one["metadata"]["name"]: one["value"] for one in record["objects"].get("priorityclasses") or ()}
     return {
@@ -198,6 +207,11 @@ CORRECTIONS = (
     Correction(
         "room that only a needless eviction makes is not there for others",
         _leftovers_of_needless_victims,
+        (invariants.gangs_promised_in_part, invariants.important_victims),
+    ),
+    Correction(
+        "who is evicted needlessly cannot be asked for the next gang, which then takes nothing, or what another needs",
+        _more_were_placed_for_fewer_victims,
         (invariants.gangs_promised_in_part, invariants.important_victims),
     ),
     Correction(

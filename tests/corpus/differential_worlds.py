@@ -171,14 +171,38 @@ def outcome(cluster: Cluster, decisions: Decisions) -> dict[str, Any]:
 
 
 def differences(record: Record, got: dict[str, Any]) -> dict[str, str]:
-    """Per level that was deterministic: how ours differs. Fewer victims for the same placements are no difference."""
+    """Per level that was deterministic: how ours differs. To place the same with fewer victims is no difference."""
     expect = record["expect"]
     found = {}
     for level in ("jobBinds", "jobPipelined", "podgroupPhases", "jobEvictions", "evicted", "binds"):
         if level in expect and got[level] != expect[level]:
             found[level] = f"{got[level]} instead of {expect[level]}"
-    placed = all(level in expect and level not in found for level in ("jobBinds", "jobPipelined"))
-    if placed and len(got["evicted"]) < sum(expect.get("jobEvictions", {}).values()):
-        found.pop("jobEvictions", None)
-        found.pop("evicted", None)
+    if "jobEvictions" in found and _spares_victims(record, got):
+        for level in ("jobPipelined", "jobEvictions", "evicted"):
+            found.pop(level, None)
+        if _phases_of_others(record, got, expect) == _phases_of_others(record, got, got):
+            found.pop("podgroupPhases", None)
     return found
+
+
+def _spares_victims(record: Record, got: dict[str, Any]) -> bool:
+    """Fewer victims, the same pods bound, and room promised to all to whom it was promised there."""
+    expect = record["expect"]
+    if expect.get("jobBinds") != got["jobBinds"] or len(got["evicted"]) >= sum(expect["jobEvictions"].values()):
+        return False
+    return not Counter(_promised_there(record)) - Counter(got["jobPipelined"])
+
+
+def _promised_there(record: Record) -> dict[str, int]:
+    """By job; where runs differed, the most that was seen in any."""
+    if "jobPipelined" in record["expect"]:
+        promised: dict[str, int] = record["expect"]["jobPipelined"]
+        return promised
+    stable, observed = ((record.get(key) or {}).get("jobPipelined") or {} for key in ("stable", "observed"))
+    return {**stable, **{job: max(seen) for job, seen in observed.items()}}
+
+
+def _phases_of_others(record: Record, got: dict[str, Any], phases: dict[str, Any]) -> dict[str, str]:
+    """Of all jobs but those that keep pods which they lost there."""
+    spared = Counter(record["expect"]["jobEvictions"]) - Counter(got["jobEvictions"])
+    return {job: phase for job, phase in (phases.get("podgroupPhases") or {}).items() if job not in spared}

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 class CommandError(Exception):
-    """A failed command. `command` is the path without the root ("job run"); shown as `Failed to job run: …`."""
+    """A failed command. `command` is the path without the root ("job run"); shown as `Failed to job run: …`,
+    and as `vsub: …` for a program of one command."""
 
     def __init__(self, message: str, *, command: str = "", exit_status: int = 0) -> None:
         super().__init__(message)

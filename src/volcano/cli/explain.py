@@ -50,6 +50,8 @@ def explain(
         documents, conf = run_async(_live(master, kubeconfig, scheduler_namespace))
     try:
         decided = cycle(documents, read_conf(scheduler_conf) or conf, namespace=namespace)
+        for warning in decided.warnings:
+            click.echo(f"warning: {warning}", err=True)
         found = about(decided, singular, name, namespace)
     except Unexplained as error:
         raise fail(str(error)) from error

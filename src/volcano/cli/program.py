@@ -37,7 +37,7 @@ def run(command: click.Command, name: str, argv: Sequence[str] | None = None) ->
     try:
         result = command.main(args=list(argv) if argv is not None else None, prog_name=name, standalone_mode=False)
     except CommandError as error:
-        click.echo(f"Failed to {error.command}: {error}" if error.command else f"Failed to: {error}", err=True)
+        click.echo(f"Failed to {error.command}: {error}" if error.command else f"{name}: {error}", err=True)
         return error.exit_status or FAILED
     except click.UsageError as error:
         error.show()

@@ -67,6 +67,7 @@ def schedule(
     flags = _scheduler_flags([*(record.arguments if record else ()), *ctx.args], scheduler_conf)
     documents += _assumed(documents, flags)
     registry, conf = configuration(flags, record.conf if record else "")
+    admit = _admission(documents, namespace, flags)
     try:
         result = offline.schedule(
             documents,
@@ -76,12 +77,18 @@ def schedule(
             now=record.now if record and not now else _moment(now).timestamp(),
             seed=record.seed if record and seed is None else seed or 0,
             namespace=namespace,
-            admit=_admission(documents, namespace, flags),
+            admit=admit,
             job_controller=InstantJobController,
             registry=registry,
         )
+    except offline.UnusableQuantity as error:
+        admit(error.document)  # it refuses as `vcctl validate` does
+        raise fail(str(error), exit_status=UNREADABLE) from error
     except offline.OfflineError as error:
         raise fail(str(error), exit_status=UNREADABLE) from error
+    for warning in result["warnings"]:
+        click.echo(f"warning: {warning}", err=True)
+    result["warnings"] = [*conf.warnings, *result["warnings"]]
     if output == "table":
         click.echo("\n\n".join(table(number, cycle) for number, cycle in enumerate(result["cycles"], 1)))
     else:
@@ -135,7 +142,7 @@ def configuration(flags: Flags, otherwise: str = "") -> tuple[Registry, Conf]:
 
 
 def _admission(documents: list[JsonObject], namespace: str, flags: Flags) -> Admit:
-    """Our own rules for one job, in the world of the other manifests; a refusal ends the command."""
+    """Our own rules for one object, in the world of the other manifests; a refusal ends the command."""
     from volcano.webhooks.offline import UnusableObject, validate
     from volcano.webhooks.rules import Settings
 
@@ -149,7 +156,7 @@ def _admission(documents: list[JsonObject], namespace: str, flags: Flags) -> Adm
             raise fail(str(error), exit_status=UNREADABLE) from error
         if not result.allowed:
             hints = "".join(f"\n  {cause.field}: {cause.hint}" for cause in result.causes if cause.hint)
-            name = f"{result.kind} {result.namespace}/{result.name}"
+            name = f"{result.kind} {'/'.join(filter(None, (result.namespace, result.name)))}"
             raise fail(f"{name} is refused: {result.message}{hints}", exit_status=NO)
         return result.object or document
 

@@ -25,6 +25,8 @@ class Cycle:
 
     documents: Sequence[Document]
     result: Document
+    warnings: tuple[str, ...] = ()
+    """What is wrong with the scheduler's configuration or a plugin of it."""
 
     def of_kind(self, kind: str) -> list[Document]:
         return [document for document in self.documents if document.get("kind") == kind]
@@ -54,7 +56,7 @@ def cycle(documents: Sequence[Document], conf: str = "", *, namespace: str = "de
         )
     except (offline.OfflineError, grammar.ConfError, registries.RegistryError) as error:
         raise Unexplained(str(error)) from error
-    return Cycle(documents, result["cycles"][0])
+    return Cycle(documents, result["cycles"][0], tuple(result["warnings"]))
 
 
 async def live_cycle(client: Client, *, scheduler_namespace: str = "volcano-system") -> Cycle:

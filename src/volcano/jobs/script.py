@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 MARK = "#VSUB"
+FOREIGN_MARK = "#SBATCH"
 LARGEST_BYTES = 120 * 1024
 """Linux takes no longer word in a command."""
 PREFIXES = ("VSUB_", "SLURM_")
@@ -33,14 +34,23 @@ class Script:
 
     def directives(self) -> Iterator[Directive]:
         """The words after `#VSUB` on the lines before the first command."""
-        for number, line in enumerate(self.text.splitlines(), 1):
+        for number, line in self._head():
             if line.startswith(MARK):
                 try:
                     yield Directive(number, shlex.split(line.removeprefix(MARK), comments=True))
                 except ValueError as error:
                     raise ScriptError(f"line {number}: {error}") from error
-            elif line.strip() and not line.startswith("#"):
+
+    def first_foreign(self) -> int | None:
+        """The number of the first line that speaks to Slurm alone."""
+        return next((number for number, line in self._head() if line.startswith(FOREIGN_MARK)), None)
+
+    def _head(self) -> Iterator[tuple[int, str]]:
+        """The numbered lines before the first command."""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if line.strip() and not line.startswith("#"):
                 return
+            yield number, line
 
     def command(self, arguments: Sequence[str], variables: Mapping[str, str]) -> list[str]:
         """What a container runs; `variables` get values that its shell works out."""

@@ -16,6 +16,7 @@ from volcano.api import keys
 from volcano.api.batch import Job as VcJob
 from volcano.api.core import Pod, PodStatus, PriorityClass
 from volcano.api.meta import JsonObject, ObjectMeta, controller_of, without_nulls
+from volcano.api.quantity import QuantityError
 from volcano.api.resources import JOBS, PODGROUPS, PODS, Resource, by_kind
 from volcano.api.scheduling import PodGroup, PodGroupCondition, PodGroupStatus, group_of
 from volcano.scheduler import engine
@@ -37,6 +38,14 @@ _RECREATING_KINDS = frozenset({"ReplicaSet", "ReplicationController", "StatefulS
 
 class OfflineError(ValueError):
     """A manifest cannot be used; the message names the object, the field and what is wanted."""
+
+
+class UnusableQuantity(OfflineError):
+    """A manifest with an amount that is none: admission would refuse it, and says where it stands."""
+
+    def __init__(self, document: JsonObject, problem: QuantityError) -> None:
+        super().__init__(f"{document.get('kind')} {_name(document)}: {problem}")
+        self.document = document
 
 
 class JobController(Protocol):
@@ -66,7 +75,7 @@ def schedule(
     job_controller: Callable[[World], JobController] | None = None,
     registry: Registry | None = None,
 ) -> JsonObject:
-    """The result document of `vcctl schedule -o json`: one entry per cycle.
+    """The result document of `vcctl schedule -o json`: one entry per cycle, and what configuration or plugins do wrong.
 
     Nothing is filled in that the manifests do not say, but the `namespace` of objects that name none. vcjobs pass
     `admit`, and `job_controller` makes their pods; without one they are refused.
@@ -82,13 +91,15 @@ def schedule(
     registry = registry or registries.built_in()
     options = replace(options, full_report=True)
     results = []
+    warnings: list[str] = []
     for number in range(cycles):
         if controller is not None:
             controller.settle(now + number)
         decisions = engine.cycle(world.cluster, conf, options, now + number, rng, registry=registry)
         results.append(world.describe(decisions))
+        warnings += [warning for warning in decisions.warnings if warning not in warnings]
         world.settle(decisions, controller)
-    return {"cycles": results}
+    return {"cycles": results, "warnings": warnings}
 
 
 class World:
@@ -117,6 +128,13 @@ class World:
         self._seen.add((resource.group_resource, source.metadata.key))
         if resource is JOBS:
             return self._admitted(document if admit is None else admit(self._placed(document)))
+        try:
+            self._take_in(resource, source)
+        except QuantityError as problem:
+            raise UnusableQuantity(document, problem) from problem
+        return None
+
+    def _take_in(self, resource: Resource[Any], source: Any) -> None:
         match source:
             case Pod():
                 self.put_pod(source)
@@ -126,7 +144,6 @@ class World:
                 if isinstance(source, PriorityClass):
                     self.priorities[source.metadata.name] = source.value
                 self.ingest.apply(ADDED, resource.plural, source)
-        return None
 
     def _admitted(self, document: JsonObject) -> VcJob:
         job: VcJob = self._understood(document, JOBS)

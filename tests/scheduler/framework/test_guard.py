@@ -12,6 +12,7 @@ from volcano.scheduler.framework import registry as registries
 from volcano.scheduler.framework.action import Action
 from volcano.scheduler.framework.plugin import Plugin, ScoreTerm
 from volcano.scheduler.framework.reasons import Stage
+from volcano.scheduler.framework.remedies import remedy
 from volcano.scheduler.framework.session import Session
 from volcano.testing.builders import gang, node
 from volcano.testing.world import World
@@ -145,3 +146,11 @@ def test_one_job_that_fails_does_not_spoil_the_others(monkeypatch: pytest.Monkey
     assert (reason.stage, reason.code, reason.blocker) == (Stage.PLUGIN, "ActionFailed", "allocate")
     assert (before - made.cluster.nodes.idle).sum(axis=0)[0] == 1000
     assert isinstance(made.cluster.jobs["default/train"], Job)
+
+
+def test_a_filter_that_raises_names_its_exception_as_the_reason() -> None:
+    reason = world(fragile("filter")).cycle().reason("train")
+
+    assert reason is not None
+    assert reason.nodes == (("plugin fragile failed (filter failed: ValueError: out of cheese)", 2),)
+    assert remedy(reason).startswith("correct the plugin, or remove it")

@@ -21,12 +21,15 @@ from volcano.cli.connection import on_cluster
 from volcano.cli.errors import fail
 from volcano.cli.objects import all_of
 from volcano.cli.output import dump
+from volcano.cli.slurm import slurm_options
 from volcano.cli.text import on_terminal
 from volcano.jobs import build, script as scripts
 from volcano.jobs.amounts import AmountError, parse_resources, parse_seconds
 from volcano.jobs.arrays import ArrayError, parse_array, shell_element
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from volcano.kube.client import Client
 
 LONGEST_NAME = 50
@@ -39,30 +42,68 @@ class ScriptCommand(click.Command):
     """A command that reads more options from the head of its SCRIPT; those on the command line win."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        given = self._words(ctx, args)
+        given = words_of(self._parsed(ctx, args))
         if not given:
             return super().parse_args(ctx, args)
         script = ctx.meta["script"] = read_script(given[0])
+        if line := script.first_foreign():
+            click.echo(
+                f"Warning: {given[0]}, line {line}: lines {scripts.FOREIGN_MARK} are not read: "
+                f"write {scripts.MARK} instead",
+                err=True,
+            )
         words: list[str] = []
         try:
             directives = list(script.directives())
         except scripts.ScriptError as error:
             raise click.UsageError(f"{given[0]}, {error}", ctx) from error
         for directive in directives:
-            where = f"{given[0]}, line {directive.line}"
             try:
-                stray = self._words(ctx, directive.words)
-            except click.UsageError as error:
-                raise click.UsageError(f"{where}: {error.format_message()}", ctx) from error
-            if stray:
-                raise click.UsageError(f"{where}: {stray[0]!r} is no option", ctx)
+                self._check(ctx, directive.words)
+            except (click.UsageError, ValueError) as error:
+                said = error.format_message() if isinstance(error, click.UsageError) else error
+                raise click.UsageError(f"{given[0]}, line {directive.line}: {said}", ctx) from error
             words += directive.words
         return super().parse_args(ctx, [*words, *args])
 
-    def _words(self, ctx: click.Context, args: list[str]) -> tuple[str, ...]:
-        """What is left when the options are taken away."""
-        found = self.make_parser(ctx).parse_args(args=list(args))[0].get("words")
-        return found if isinstance(found, tuple) else ()
+    def _check(self, ctx: click.Context, args: list[str]) -> None:
+        """Judge the words of one directive alone, so that what is wrong can be told with its line."""
+        options = self._parsed(ctx, args)
+        if stray := words_of(options):
+            raise click.UsageError(f"{stray[0]!r} is no option", ctx)
+        for option in self.params:
+            if option.name in options and isinstance(option, click.Option) and not option.is_flag:
+                value = option.type_cast_value(ctx, options[option.name])
+                if check := CHECKS.get(option.name):
+                    check(value)
+
+    def _parsed(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
+        """The options as they are written; what Slurm has and this has not is told with what to use."""
+        try:
+            return dict(self.make_parser(ctx).parse_args(args=list(args))[0])
+        except click.NoSuchOption as error:
+            instead = slurm_options.instead_of(error.option_name)
+            if not instead:
+                raise
+            raise click.UsageError(f"There is no option {error.option_name} here: {instead}", ctx) from error
+
+
+CHECKS: dict[str, Callable[[Any], object]] = {
+    "requests": parse_resources,
+    "limits": parse_resources,
+    "cpus_per_task": lambda amount: parse_resources(f"cpu={amount}"),
+    "mem": lambda amount: parse_resources(f"memory={amount}"),
+    "time_limit": parse_seconds,
+    "array": parse_array,
+    "after": dependencies.parse,
+}
+"""What is asked of a value beyond its type; each raises a ValueError."""
+
+
+def words_of(options: dict[str, Any]) -> tuple[str, ...]:
+    """The script and its arguments among parsed words."""
+    found = options.get("words")
+    return found if isinstance(found, tuple) else ()
 
 
 def read_script(path: str) -> scripts.Script:
@@ -117,7 +158,9 @@ class Order:
     type=int,
     help="Pods that must start together; of a script all, else 1.",
 )
-@click.option("-r", "--replicas", "--ntasks", default=1, show_default=True, help="Number of pods.")
+@click.option(
+    "-r", "--replicas", "--ntasks", default=1, type=click.IntRange(1), show_default=True, help="Number of pods."
+)
 @click.option("-R", "--requests", default=build.DEFAULT_RESOURCES, show_default=True, help="Requests of a pod.")
 @click.option("-L", "--limits", default=build.DEFAULT_RESOURCES, show_default=True, help="Limits of a pod.")
 @click.option("--cpus-per-task", default="", help="CPUs of a pod, over --requests and --limits.")
@@ -153,8 +196,9 @@ async def vsub(client: Client, **flags: Any) -> int:
     """Submit a batch script, or a command, as a job.
 
     Lines `#VSUB --flag=value` at the head of the script are flags; those on the command line win. The script runs in
-    every pod. It finds VSUB_JOB_NAME, VSUB_NTASKS, VSUB_PROCID and, in an array, VSUB_ARRAY_TASK_ID and
-    VSUB_ARRAY_TASK_COUNT; all of them also under the names that Slurm has.
+    every pod. It finds VSUB_JOB_NAME, VSUB_JOB_ID, VSUB_NTASKS, VSUB_PROCID, in an array VSUB_ARRAY_JOB_ID and
+    VSUB_ARRAY_TASK_ID, _COUNT, _MIN and _MAX, and where the flags are given VSUB_JOB_PARTITION and
+    VSUB_CPUS_PER_TASK; all of them also under the names that Slurm has.
 
     \b
     vsub --array 0-3 --time 10 --dependency afterok:prepare train.sh --epochs 3
@@ -180,8 +224,10 @@ def wish_from(
     *, requests: str, limits: str, cpus_per_task: str, mem: str, time_limit: str, env: tuple[str, ...], **flags: Any
 ) -> build.Wish:
     """The job that the flags describe."""
+    known = {"JOB_PARTITION": flags["queue"], "CPUS_PER_TASK": cpus_per_task if cpus_per_task.isdecimal() else ""}
     order = _order(
-        **{name: flags.pop(name) for name in ("name", "command", "words", "replicas", "min_available", "array")}
+        **{name: flags.pop(name) for name in ("name", "command", "words", "replicas", "min_available", "array")},
+        known={name: value for name, value in known.items() if value},
     )
     more = {name: value for name, value in (("cpu", cpus_per_task), ("memory", mem)) if value}
     extra = ",".join(f"{name}={value}" for name, value in more.items())
@@ -208,7 +254,14 @@ def wish_from(
 
 
 def _order(
-    *, name: str, command: str, words: tuple[str, ...], replicas: int, min_available: int | None, array: str
+    *,
+    name: str,
+    command: str,
+    words: tuple[str, ...],
+    replicas: int,
+    min_available: int | None,
+    array: str,
+    known: dict[str, str],
 ) -> Order:
     script: scripts.Script | None = click.get_current_context().meta.get("script")
     if words and command:
@@ -216,7 +269,7 @@ def _order(
     name = name or (generated_name(words[0]) if words else "")
     if not name:
         raise fail("job name cannot be left blank")
-    variables = {"JOB_NAME": name, "NTASKS": str(replicas), "PROCID": f"${INDEX}"}
+    variables = {"JOB_NAME": name, "JOB_ID": name, "NTASKS": str(replicas), "PROCID": f"${INDEX}", **known}
     at_once = 0
     if array:
         try:
@@ -224,11 +277,16 @@ def _order(
         except ArrayError as error:
             raise fail(str(error)) from error
         replicas, at_once = len(parsed.elements), parsed.at_once
+        element = shell_element(parsed.elements, INDEX)
         variables |= {
+            "JOB_ID": f"{name}_{element}",  # what is written below it must not meet that of another element
             "NTASKS": "1",
             "PROCID": "0",
-            "ARRAY_TASK_ID": shell_element(parsed.elements, INDEX),
+            "ARRAY_JOB_ID": name,
+            "ARRAY_TASK_ID": element,
             "ARRAY_TASK_COUNT": str(replicas),
+            "ARRAY_TASK_MIN": str(min(parsed.elements)),
+            "ARRAY_TASK_MAX": str(max(parsed.elements)),
         }
     plugins: dict[str, list[str]] = {"env": []} if script or array else {}
     if script:

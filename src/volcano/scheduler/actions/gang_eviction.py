@@ -14,6 +14,7 @@ import numpy as np
 
 from volcano.scheduler.actions.bundles import Bundle, approved, bundles_of, ranked
 from volcano.scheduler.actions.eviction import starving_jobs
+from volcano.scheduler.actions.gang_sparing import Room, Sparing
 from volcano.scheduler.actions.worksheet import SubSheet, Worksheet, worksheet
 from volcano.scheduler.cluster.hypernodes import ROOT
 from volcano.scheduler.cluster.jobs import Job, SubJob
@@ -110,10 +111,13 @@ class GangEviction(Action):
         nodes, rows = session.nodes, session.topology.tree[domain].rows
         room = (nodes.idle[rows] + nodes.releasing[rows]).sum(axis=0, dtype=np.float64)
         victims: list[Task] = []
-        for bundle in bundles:
+        trial = Trial(session, statement, queue, sheet, self.name)
+        for number, bundle in enumerate(bundles, start=1):
             victims += bundle.victims
             room += np.sum([task.profile.request for task in bundle.tasks], axis=0)
-            if fits(needed, room) and Trial(session, statement, queue, sheet, self.name).run(victims, domain):
+            if fits(needed, room) and trial.run(victims, domain):
+                trial.spare(bundles[:number], domain)
+                trial.nominate()
                 return True
         return False
 
@@ -160,6 +164,7 @@ class Trial:
     def run(self, victims: Sequence[Task], domain: str) -> bool:
         session, job = self.session, self.sheet.job
         checkpoint = self.statement.checkpoint()
+        self.homes = {}
         was_ready = session.job_ready(job)
         self.statement.evict(victims, self.cause)
         for sub_sheet in self.sheet.sheets:
@@ -171,9 +176,32 @@ class Trial:
         if not session.job_pipelined(job):
             self.statement.rollback(checkpoint)
             return False
+        return True
+
+    def spare(self, bundles: Sequence[Bundle], domain: str) -> None:
+        """After a run that succeeded: keep its claimants, and evict nobody of the bundles whom they do not need."""
+        statement = self.statement
+        claimants, best, homes = statement.claimants, statement.save(), self.homes
+        placed = {task.uid for task in claimants}
+        statement.rollback()
+
+        def places(victims: Sequence[Task]) -> bool:
+            nonlocal best, homes
+            succeeds = self.run(victims, domain) and {task.uid for task in statement.claimants} == placed
+            if succeeds:
+                best, homes = statement.save(), self.homes
+            statement.rollback()
+            return succeeds
+
+        victims = [task for bundle in bundles for task in bundle.victims]
+        Sparing(bundles, Room(self.session, self.session.topology.tree[domain].rows, claimants, victims), places).run()
+        statement.recover(best)
+        self.homes = homes
+
+    def nominate(self) -> None:
+        """Let the sub-jobs come back to where they are to go."""
         for sub_job, home in self.homes.items():
             sub_job.nominated_hypernode = home
-        return True
 
     def _place_sub_job(self, sub_sheet: SubSheet, domain: str) -> bool:
         """All its pending members at once, into the first domain below that takes them."""

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from volcano.scheduler.cluster.nodes import Column, Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import CPU, MEMORY
-from volcano.scheduler.framework.guard import NO_ANSWER, guarded_term
+from volcano.scheduler.framework.guard import guarded_term
 from volcano.scheduler.framework.options import SHARD_HARD
-from volcano.scheduler.framework.reasons import FITS, Codes, FitError, Refusal, Stage
+from volcano.scheduler.framework.reasons import FITS, Codes, FitError, Reason, Refusal, Stage
 
 if TYPE_CHECKING:
-    from volcano.scheduler.framework.plugin import Plugin, ScoreTerm
+    from volcano.scheduler.framework.plugin import ScoreTerm
     from volcano.scheduler.framework.session import Session
 
 Scores = NDArray[np.float64]
@@ -171,8 +171,8 @@ class Board:
             codes[~self.session.in_shard[rows.index]] = self.session.refusals.code(_FOREIGN)
         for callback in self.session.hooks.callbacks("filter"):
             answer = callback(self.profile, rows)
-            if answer is NO_ANSWER:
-                answer = self.session.refusals.code(_failed(callback.plugin))
+            if isinstance(answer, Reason):
+                answer = self.session.refusals.code(_failed(answer))
             codes = np.where(codes == FITS, answer, codes)
         return codes
 
@@ -229,5 +229,8 @@ class Board:
         return codes
 
 
-def _failed(plugin: Plugin) -> Refusal:
-    return Refusal(plugin.name, f"plugin {plugin.name} failed", resolvable=False, stage=Stage.PLUGIN)
+def _failed(failure: Reason) -> Refusal:
+    """Of every node, with the exception that the filter raised."""
+    name = failure.blocker
+    said = str(failure).removeprefix(f"plugin {name!r}: ")
+    return Refusal(name, f"plugin {name} failed ({said})", resolvable=False, stage=Stage.PLUGIN)

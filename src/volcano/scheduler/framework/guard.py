@@ -17,7 +17,7 @@ from volcano.scheduler.framework.reasons import Reason, Stage
 Report = Callable[[str], None]
 
 NO_ANSWER: Final = object()
-"""Stands for the answer of a plugin that failed, where the fold itself must know (victims, filters)."""
+"""Stands for the answer of a plugin that failed, where the fold itself must know (victims)."""
 
 
 class _Indifferent:
@@ -100,7 +100,7 @@ _HARMLESS: Final[dict[str, Callable[[Plugin, str], Any]]] = {
     "allocated": failure,
     "bind_annotations": lambda _plugin, _text: {},
     "bind_claims": lambda _plugin, _text: (),
-    "filter": lambda _plugin, _text: NO_ANSWER,
+    "filter": failure,
     "hypernode_order": lambda _plugin, _text: {},
     "score_terms": lambda _plugin, _text: (),
 }

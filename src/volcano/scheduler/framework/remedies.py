@@ -39,6 +39,7 @@ _BY_CODE: Final = {
 }
 
 _BY_NODE_TEXT: Final = (
+    ("plugin ", "correct the plugin, or remove it from the configuration: the scheduler's log has more"),
     ("Too many pods", "wait for room, or raise the nodes' limit of pods"),
     ("node affinity/selector", "label nodes as the pods ask, or change their nodeSelector and node affinity"),
     ("taint", "let the pods tolerate the taint, or remove it from the nodes"),
