@@ -10,7 +10,7 @@ import pytest
 from volcano.scheduler import offline
 from volcano.scheduler.framework import conf as conf_file, registry as registries
 from volcano.scheduler.framework.options import Options
-from volcano.testing.builders import gang, node, queue
+from volcano.testing.builders import gang, node, pod, queue
 
 CONF = conf_file.parse(conf_file.DEFAULT_CONF, registries.built_in().actions)
 
@@ -57,3 +57,12 @@ def test_a_bad_manifest_is_named() -> None:
 
     with pytest.raises(offline.OfflineError, match=r"Node n1: .*unschedulable"):
         offline.schedule([bad], CONF, Options())
+
+
+@pytest.mark.parametrize(("phase", "missed"), [("Pending", ["default/train"]), ("Succeeded", []), ("Failed", [])])
+def test_a_podgroup_is_missed_by_pods_that_wait_alone(phase: str, missed: list[str]) -> None:
+    member = pod("train-0", group="train", node="" if phase == "Pending" else "n1", phase=phase)
+
+    (only,) = run(node("n1"), queue("default"), member)
+
+    assert list(only["reasons"]) == missed

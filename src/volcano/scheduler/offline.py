@@ -259,7 +259,10 @@ class World:
         }
 
     def _outside(self) -> dict[str, Reason]:
-        """Jobs whose PodGroup is missing: a cycle cannot even name them."""
+        """Jobs with pods that wait and no PodGroup: a cycle cannot even name them.
+
+        The PodGroup of a job that has finished goes before its pods, and nobody misses it.
+        """
         return {
             key: Reason(
                 Stage.ENQUEUE,
@@ -268,7 +271,7 @@ class World:
                 message=f"podgroup {key!r} does not exist: create it, or correct the pods' group-name annotation",
             )
             for key, job in self.cluster.jobs.items()
-            if job.pod_group is None
+            if job.pod_group is None and job.pending
         }
 
     def _tasks(self, decisions: Decisions) -> JsonObject:
