@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -71,7 +72,8 @@ def test_defaults_come_from_the_environment(
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        ([], FAILED, "job name cannot be left blank"),
+        ([], FAILED, "vsub: job name cannot be left blank"),
+        (["-n", "x", "-c", "true", "--ntasks", "0"], USAGE, "0 is not in the range x>=1"),
         (["-n", "x", "-c", "'open"], FAILED, "No closing quotation"),
         (["-n", "x", "-c", "true", "--env", "A"], FAILED, "write NAME=VALUE"),
         (["-n", "x", "-c", "true", "--retries", "-1"], USAGE, "'--retries'"),
@@ -90,6 +92,92 @@ def test_a_quote_without_its_end_is_named_with_its_line(tmp_path: Path, capsys: 
     path.write_text("#!/bin/sh\n#VSUB --name 'train\n")
     assert program.run(vsub, "vsub", [str(path)]) == USAGE
     assert f"Error: {path}, line 2: No closing quotation" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("directive", "message"),
+    [
+        ("--ntasks=abc", "'abc' is not a valid integer"),
+        ("--ntasks=0", "0 is not in the range x>=1"),
+        ("--mem=4Q", "memory: "),
+        ("--time soon", "invalid time 'soon'"),
+        ("--gres=gpu:1", "There is no option --gres here: ask for devices by their resource: --requests"),
+    ],
+)
+def test_what_is_wrong_in_a_script_is_told_with_file_and_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], directive: str, message: str
+) -> None:
+    path = tmp_path / "s.sh"
+    path.write_text(f"#!/bin/sh\n#VSUB --name a\n#VSUB {directive}\n")
+
+    assert program.run(vsub, "vsub", ["--dry-run", str(path)]) == USAGE
+
+    said = capsys.readouterr().err
+    assert f"Error: {path}, line 3: " in said
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (["-o", "out.txt"], "There is no option -o here: output is in the log of each pod"),
+        (["--output=out.txt"], "vcctl job logs NAME"),
+        (["--error", "e"], "vcctl job logs NAME"),
+        (["--mail-type", "END"], "vcctl wait job/NAME"),
+    ],
+)
+def test_options_of_slurm_are_told_with_what_to_use(
+    words: list[str], instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.run(vsub, "vsub", [*words, "-n", "x", "-c", "true"]) == USAGE
+    assert instead in capsys.readouterr().err
+
+
+def test_lines_for_slurm_are_warned_of_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.sh"
+    path.write_text("#!/bin/sh\n#SBATCH --ntasks=4\n#SBATCH --mem=1G\necho\n#SBATCH --late\n")
+
+    assert program.run(vsub, "vsub", ["--dry-run", str(path)]) == DONE
+
+    said = capsys.readouterr()
+    assert said.err == f"Warning: {path}, line 2: lines #SBATCH are not read: write #VSUB instead\n"
+    assert yaml.safe_load(said.out)["spec"]["tasks"][0]["replicas"] == 1
+
+
+def environment_of(job: dict[str, Any], index: int) -> dict[str, str]:
+    """The variables of Slurm that a member's script finds."""
+    [task] = job["spec"]["tasks"]
+    command = task["template"]["spec"]["containers"][0]["command"]
+    told = subprocess.run(command, env={"VC_TASK_INDEX": str(index)}, capture_output=True, text=True, check=True)
+    pairs = (line.partition("=") for line in told.stdout.splitlines())
+    return {name.removeprefix("SLURM_"): value for name, _, value in pairs if name.startswith("SLURM_")}
+
+
+def test_the_variables_of_slurm_are_true(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.sh"
+    path.write_text("#!/bin/sh\nexec /usr/bin/env\n")
+    gang = submitted(capsys, "-J", "train", "--ntasks", "3", "-p", "ml", "--cpus-per-task", "2", str(path))
+    array = submitted(capsys, "-J", "parts", "-a", "4,1,9", "--cpus-per-task", "500m", str(path))
+
+    assert environment_of(gang, 2) == {
+        "JOB_NAME": "train",
+        "JOB_ID": "train",
+        "NTASKS": "3",
+        "PROCID": "2",
+        "JOB_PARTITION": "ml",
+        "CPUS_PER_TASK": "2",
+    }
+    assert environment_of(array, 2) == {
+        "JOB_NAME": "parts",
+        "JOB_ID": "parts_9",
+        "NTASKS": "1",
+        "PROCID": "0",
+        "ARRAY_JOB_ID": "parts",
+        "ARRAY_TASK_ID": "9",
+        "ARRAY_TASK_COUNT": "3",
+        "ARRAY_TASK_MIN": "1",
+        "ARRAY_TASK_MAX": "9",
+    }
 
 
 def test_a_script_and_a_command_exclude_each_other(script: str, capsys: pytest.CaptureFixture[str]) -> None:
