@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volcano.api.resources import by_kind
+from volcano.api.resources import ALL_KUBERNETES, ALL_VOLCANO, by_kind
 from volcano.cli.connection import on_cluster
-from volcano.cli.errors import describe_api_error, fail
+from volcano.cli.errors import command_path, describe_api_error, fail
 from volcano.cli.flags import file_flag, namespace_flag
 from volcano.cli.manifests import read
 from volcano.cli.queue_tree import parent_of
@@ -55,15 +55,14 @@ async def apply(client: Client, files: Sequence[str], namespace: str, dry_run: b
 
 
 def placed(documents: Sequence[Document], namespace: str) -> list[tuple[Resource[Any], Document]]:
-    """The documents with their resources and namespaces, in the order in which they can be made."""
+    """The documents with their resources and namespaces, in the order in which they can be made; at least one."""
+    if not documents:
+        raise fail(f"no objects passed to {command_path()}", exit_status=UNREADABLE)
     found = []
     for document in documents:
         resource = by_kind(document["apiVersion"], document["kind"])
         if resource is None:
-            raise fail(
-                f"{document['apiVersion']} {document['kind']} is no kind that vcctl knows: use kubectl apply",
-                exit_status=UNREADABLE,
-            )
+            raise fail(_unknown(document["apiVersion"], document["kind"]), exit_status=UNREADABLE)
         metadata = document.setdefault("metadata", {})
         if not metadata.get("name"):
             raise fail(f"a {document['kind']} has no metadata.name", exit_status=UNREADABLE)
@@ -78,6 +77,17 @@ def placed(documents: Sequence[Document], namespace: str) -> list[tuple[Resource
         return rank, depths.get(item[1]["metadata"]["name"], 0) if kind == "Queue" else 0
 
     return sorted(found, key=place)
+
+
+def _unknown(api_version: str, kind: str) -> str:
+    """What is said of a kind that is not known: which version has it, what may be meant, or who else to ask."""
+    from volcano.webhooks.suggestions import suggestion
+
+    known = (*ALL_VOLCANO, *ALL_KUBERNETES)
+    versions = [resource.api_version for resource in known if resource.kind == kind]
+    near = suggestion(kind, [resource.kind for resource in known if resource.api_version == api_version])
+    exists = f"{kind} exists in {' and '.join(versions)}; for another one" if versions else ""
+    return f"{api_version} {kind} is no kind that vcctl knows: {near or f'{exists} use kubectl apply'.strip()}"
 
 
 def _depths(queues: Sequence[Document]) -> dict[str, int]:
