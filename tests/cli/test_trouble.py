@@ -18,6 +18,7 @@ from volcano.http.message import Peer
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.app import ApiServer
+from volcano.local.node import shutdown
 
 
 def test_a_cluster_that_cannot_be_reached_is_told_in_one_sentence(
@@ -155,3 +156,21 @@ def test_a_right_that_the_kubeconfig_lacks_is_named(
 
     assert 'User "guest" cannot create resource "jobs" in API group "batch.volcano.sh"' in vcctl.err
     assert "ask for a Role with that verb on that resource" in vcctl.err
+
+
+@pytest.mark.parametrize(
+    ("pods", "told"),
+    [
+        (0, "No cluster is running in {root}.\n"),
+        (1, "No cluster was running any more in {root}; ended a pod that one had left.\n"),
+        (3, "No cluster was running any more in {root}; ended 3 pods that one had left.\n"),
+    ],
+)
+def test_down_says_which_pods_of_a_killed_cluster_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pods: int, told: str
+) -> None:
+    monkeypatch.setattr(shutdown, "stop_pods", lambda _: pods)
+
+    assert main.run(["local", "down", "--root", str(tmp_path)]) == DONE
+
+    assert capsys.readouterr().out == told.format(root=tmp_path)

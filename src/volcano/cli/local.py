@@ -150,11 +150,16 @@ def down(root: Path | None, keep_pods: bool, delete: bool) -> None:
         stopped = stop(layout)
     except LocalError as error:
         raise fail(str(error)) from error
-    if not keep_pods or delete:
-        _stop_pods(layout)
+    pods = _stop_pods(layout) if not keep_pods or delete else 0
     if delete:
         layout.delete()
-    click.echo("The cluster is stopped." if stopped else f"No cluster is running in {layout.root}.")
+    if stopped:
+        click.echo("The cluster is stopped.")
+    elif pods:
+        left = "a pod that one had" if pods == 1 else f"{pods} pods that one had"
+        click.echo(f"No cluster was running any more in {layout.root}; ended {left} left.")
+    else:
+        click.echo(f"No cluster is running in {layout.root}.")
 
 
 @local.command()
@@ -182,10 +187,10 @@ def status(root: Path | None) -> int:
     return 0
 
 
-def _stop_pods(layout: Layout) -> None:
+def _stop_pods(layout: Layout) -> int:
     from volcano.local.node.shutdown import stop_pods
 
-    stop_pods(layout.node)
+    return stop_pods(layout.node)
 
 
 def _how_to_use(layout: Layout) -> str:

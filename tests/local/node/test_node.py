@@ -306,9 +306,11 @@ def test_local_down_ends_every_pod_without_any_daemon() -> None:
             await world.phase(pod["metadata"]["name"], "Running")
         world.kill_node()
         began = time.monotonic()
-        await asyncio.to_thread(stop_pods, world.data_dir)
+        ended = await asyncio.to_thread(stop_pods, world.data_dir)
 
         assert time.monotonic() - began < 8
+        assert ended == 2
+        assert stop_pods(world.data_dir) == 0
         for pod in pods:
             assert report_of(world, pod)["finished"]
 

@@ -19,12 +19,16 @@ GRACE_SECONDS = 3.0
 _PATIENCE_SECONDS = 3.0
 
 
-def stop_pods(data_dir: Path) -> None:
-    """TERM, then KILL, every container under `data_dir`. Returns when their supervisors have ended."""
+def stop_pods(data_dir: Path) -> int:
+    """TERM, then KILL, every container under `data_dir`; how many pods ran. Returns when their supervisors have ended.
+
+    0 where there were none, or no such folder.
+    """
     layout = Layout(data_dir)
     if not layout.pods.exists():
-        return
+        return 0
     waiting = {pod.lock: pid for pod in map(PodLayout, layout.pods.iterdir()) if (pid := _order(pod))}
+    running = len(waiting)
     deadline = time.monotonic() + GRACE_SECONDS + _PATIENCE_SECONDS
     while waiting and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -32,6 +36,7 @@ def stop_pods(data_dir: Path) -> None:
     for pid in waiting.values():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)  # its containers die with it
+    return running
 
 
 def _order(pod: PodLayout) -> int | None:
