@@ -143,3 +143,21 @@ def test_rounding_never_makes_a_request_smaller(amount: Quantity) -> None:
 def test_a_sum_keeps_the_way_its_first_part_was_written() -> None:
     assert str(quantity.parse("1Gi") + quantity.parse("1073741824")) == "2Gi"
     assert str(quantity.parse("0") + quantity.parse("2Gi")) == "2Gi"
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        ("memory", 966367641600, "900Gi"),
+        ("memory", "419430400", "400Mi"),
+        ("requests.memory", 8_000_000_000, "8G"),
+        ("ephemeral-storage", 5153960755, "4.8Gi"),
+        ("memory", 1023, "1023"),
+        ("memory", 0, "0"),
+        ("memory", -(1 << 30), "-1Gi"),
+        ("cpu", "4800m", "4800m"),
+        ("volcano.sh/vgpu-memory", 8192, "8192"),
+    ],
+)
+def test_people_read_bytes_with_a_suffix(resource: str, amount: str | int, text: str) -> None:
+    assert quantity.readable(resource, amount) == text

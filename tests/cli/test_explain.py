@@ -135,3 +135,17 @@ def test_the_rest_of_a_job_that_runs(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert second["reason"] == job
     assert second["message"]
     assert first["reason"] is None
+
+
+def test_amounts_are_printed_as_people_write_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "world.yaml"
+    path.write_text(WORLD.replace('minResources: {cpu: "4"}', "minResources: {memory: 900Gi}"))
+
+    assert run(["explain", "podgroup", "train", "-f", str(path)]) == 0
+    explained = capsys.readouterr().out
+    assert run(["schedule", "-f", str(path)]) == 0
+    scheduled = capsys.readouterr().out
+
+    assert "ClusterOverused, 900Gi memory needed, 9.6Gi there" in explained
+    assert "ClusterOverused (need 900Gi memory, have 9.6Gi)" in scheduled
+    assert "900Gi memory needed, 9.6Gi available" in explained

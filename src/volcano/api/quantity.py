@@ -23,6 +23,7 @@ _LARGEST_EXPONENT: Final = 40  # beyond it every amount is either nothing or mor
 
 
 LONGEST = 256
+_SHORT: Final = 6
 
 
 class QuantityError(ValueError):
@@ -192,6 +193,24 @@ def _round_up(numerator: int, denominator: int) -> int:
 def _ceil(nano: int, unit: int) -> int:
     """`nano / unit`, away from zero: a request is never made smaller by rounding."""
     return -(-nano // unit) if nano >= 0 else nano // unit
+
+
+def readable_bytes(amount: int) -> str:
+    """An amount of bytes as people write it: 900Gi, 8G; rounded to a tenth (4.8Gi) where its exact text is long."""
+    if amount < 0:
+        return f"-{readable_bytes(-amount)}"
+    exact = min(_binary_text(amount), _decimal_text(amount * NANO, exponents=False), key=len) if amount else "0"
+    power = min((amount.bit_length() - 1) // 10, len(_BINARY_SUFFIXES) - 1) if amount else 0
+    if len(exact) <= _SHORT or not power:
+        return exact
+    return f"{amount / 1024**power:.1f}".removesuffix(".0") + _BINARY_SUFFIXES[power]
+
+
+def readable(resource: str, amount: Quantity | str | int | float) -> str:
+    """An amount of a resource as people write it: memory and other room in bytes with a suffix."""
+    parsed = parse(amount)
+    is_bytes = "/" not in resource and any(word in resource for word in ("memory", "storage", "hugepages-"))
+    return readable_bytes(parsed.units) if is_bytes else str(parsed)
 
 
 def _binary_text(whole: int) -> str:

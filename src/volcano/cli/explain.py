@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from volcano.api.quantity import readable
 from volcano.cli.completing import names
 from volcano.cli.connection import connected, connection_flags, run_async
 from volcano.cli.dump import read_conf
@@ -77,7 +78,9 @@ def _text(found: Document) -> str:
         elif name == "pods":
             lines += ["pods:", *(f"  {pod}: {_state(state)}" for pod, state in value.items())]
         elif isinstance(value, dict):
-            lines.append(f"{name}: {', '.join(f'{key} {amount}' for key, amount in value.items()) or 'nothing'}")
+            lines.append(
+                f"{name}: {', '.join(f'{key} {readable(key, amount)}' for key, amount in value.items()) or 'nothing'}"
+            )
         else:
             lines.append(f"{name}: {value or '-'}")
     return "\n".join(lines) + "\n"
@@ -92,7 +95,11 @@ def _record(reason: Document, indent: str) -> list[str]:
 
 
 def _reason(reason: Document, indent: str) -> list[str]:
-    numbers = f", {_number(reason['need'])} needed, {_number(reason['have'])} there" if "need" in reason else ""
+    numbers = ""
+    if "need" in reason:
+        shown = reason.get("amounts", reason)
+        unit = f" {reason['resource']}" if "resource" in reason else ""
+        numbers = f", {_number(shown['need'])}{unit} needed, {_number(shown['have'])} there"
     lines = [f"{indent}{reason['stage']}: {reason['code']}{numbers}", f"{indent}{reason['message']}"]
     if reason.get("blocker"):
         lines.append(f"{indent}in the way: {reason['blocker']}")

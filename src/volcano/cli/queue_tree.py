@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from volcano.api.keys import ROOT_QUEUE
-from volcano.cli.queue_table import PHASES, Counts, amounts_text
+from volcano.api.quantity import readable
+from volcano.cli.queue_table import PHASES, Counts
 from volcano.cli.text import columns
 
 Document = dict[str, Any]
@@ -61,10 +62,14 @@ def _rows(each: Branch, lead: str, indent: str) -> Iterator[list[object]]:
     phases = ",".join(f"{count} {phase.lower()}" for phase, count in each.phases.items()) or "-"
     amounts = (status.get("allocated"), spec.get("deserved"), spec.get("capability"))
     state = status.get("state", "-")
-    yield [f"{lead}{each.name}", state, spec.get("weight", "-"), phases, *(amounts_text(amount) for amount in amounts)]
+    yield [f"{lead}{each.name}", state, spec.get("weight", "-"), phases, *map(_amounts, amounts)]
     for index, child in enumerate(each.below):
         last = index == len(each.below) - 1
         yield from _rows(child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
+
+
+def _amounts(amounts: Document | None) -> str:
+    return ",".join(f"{name}={readable(name, amount)}" for name, amount in sorted((amounts or {}).items())) or "-"
 
 
 def document(each: Branch) -> Document:

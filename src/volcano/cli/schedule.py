@@ -198,6 +198,10 @@ def table(number: int, cycle: JsonObject) -> str:
 
 
 def _told(reason: dict[str, Any]) -> list[str]:
-    numbers = f" (need {reason['need']}, have {reason['have']})" if "need" in reason and "have" in reason else ""
+    numbers = ""
+    if "need" in reason and "have" in reason:
+        shown = reason.get("amounts", reason)
+        unit = f" {reason['resource']}" if "resource" in reason else ""
+        numbers = f" (need {shown['need']}{unit}, have {shown['have']})"
     why = f"{reason['stage']}: {reason['code']}{numbers}: {reason['message']}"
     return [why, f"what would change it: {reason['remedy']}"]

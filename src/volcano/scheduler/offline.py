@@ -348,6 +348,8 @@ def _reason(reason: Reason) -> JsonObject:
         "code": reason.code,
         "need": reason.need,
         "have": reason.have,
+        "resource": reason.resource,
+        "amounts": {"need": reason.amounts[0], "have": reason.amounts[1]} if reason.resource else None,
         "blocker": reason.blocker,
         "message": str(reason),
         "remedy": remedy(reason),

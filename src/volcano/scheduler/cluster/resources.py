@@ -125,6 +125,11 @@ def render(name: str, amount: int) -> str:
     return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
 
 
+def readable(name: str, amount: float) -> str:
+    """One stored amount as people write it: 900Gi of memory, 1500m of CPU."""
+    return quantity.readable(name, render(name, int(amount)))
+
+
 def pad(vector: Vector, width: int) -> Vector:
     """`vector` with zeros appended up to `width`."""
     if len(vector) >= width:

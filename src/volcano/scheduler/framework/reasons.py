@@ -45,6 +45,10 @@ class Reason:
     """How many nodes refuse with which text."""
     cause: Reason | None = field(default=None, compare=False)
     """What stopped the first member, where the reason is about the whole."""
+    resource: str = field(default="", compare=False)
+    """Of what `need` and `have` are amounts, where they are not counts."""
+    amounts: tuple[str, str] = field(default=("", ""), compare=False)
+    """`need` and `have` as people write them, where they are amounts of a resource."""
 
     def __str__(self) -> str:
         return self.message or self.code

@@ -10,7 +10,7 @@ from volcano.scheduler.cluster.resources import FloatVector, exceeding
 from volcano.scheduler.framework.plugin import Plugin, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.plugins.reservations import Claims, minimum, overdrawn, without_gated
+from volcano.scheduler.plugins.reservations import Claims, lacking, minimum, overdrawn, without_gated
 
 DEFAULT_FACTOR = 1.2
 
@@ -44,15 +44,8 @@ class Overcommit(Plugin):
         claimed = self.claimed + wanted
         text = f"{text}: {overdrawn(self.session, short, claimed, self.idle)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
-        first = short[0]
-        return Reason(
-            Stage.ENQUEUE,
-            "ClusterOverused",
-            need=float(claimed[first]),
-            have=float(self.idle[first]),
-            blocker=names[0],
-            message=text,
-        )
+        reason = Reason(Stage.ENQUEUE, "ClusterOverused", blocker=names[0], message=text)
+        return lacking(self.session, reason, short, claimed, self.idle)
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING, Job
-from volcano.scheduler.cluster.resources import AnyVector, Dimensions, Vector, render
+from volcano.scheduler.cluster.resources import AnyVector, Dimensions, Vector, readable
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 
@@ -114,7 +115,7 @@ def overdrawn(session: Session, short: list[int], used: AnyVector, limit: AnyVec
     """`3 cpu needed, 2400m available`, for each resource that is short."""
     names = session.cluster.dimensions.names
     return ", ".join(
-        f"{render(names[d], int(used[d]))} {names[d]} needed, {render(names[d], max(int(limit[d]), 0))} available"
+        f"{readable(names[d], used[d])} {names[d]} needed, {readable(names[d], max(limit[d], 0))} available"
         for d in short
     )
 
@@ -122,8 +123,15 @@ def overdrawn(session: Session, short: list[int], used: AnyVector, limit: AnyVec
 def quota_reason(session: Session, queue: str, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:
     """The record of a queue that may not take one more task: which resource, how much it would be, how much it may."""
     text = f"queue {queue!r} may not take more: {overdrawn(session, short, used, limit)}"
-    need, have = float(used[short[0]]), float(limit[short[0]])
-    return Reason(Stage.QUEUE, "QueueQuotaExceeded", need, have, blocker=queue, message=text)
+    return lacking(session, Reason(Stage.QUEUE, "QueueQuotaExceeded", blocker=queue, message=text), short, used, limit)
+
+
+def lacking(session: Session, reason: Reason, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:
+    """`reason` with the numbers of the first resource that is short."""
+    first, name = short[0], session.cluster.dimensions.names[short[0]]
+    need, have = float(used[first]), float(limit[first])
+    texts = readable(name, need), readable(name, max(have, 0))
+    return replace(reason, need=need, have=have, resource=name, amounts=texts)
 
 
 def without_gated(job: Job, amount: Vector) -> Vector:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from volcano.api import quantity
-from volcano.api.quantity import Quantity
+from volcano.api.quantity import Quantity, readable
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.framework.plugin import Plugin, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
@@ -64,8 +64,16 @@ class ResourceQuotas(Plugin):
         )
         self.session.tell_pod_group(job, "Unschedulable", text)
         first = over[0]
-        need, have = total[first].milli / 1000, hard[first].milli / 1000
-        return Reason(Stage.ENQUEUE, "ResourceQuotaExceeded", need, have, blocker=quota.metadata.key, message=text)
+        return Reason(
+            Stage.ENQUEUE,
+            "ResourceQuotaExceeded",
+            need=total[first].milli / 1000,
+            have=hard[first].milli / 1000,
+            blocker=quota.metadata.key,
+            message=text,
+            resource=first,
+            amounts=(readable(first, total[first]), readable(first, hard[first])),
+        )
 
 
 def _minimum(job: Job) -> Amounts | None:

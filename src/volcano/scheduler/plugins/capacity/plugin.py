@@ -22,7 +22,7 @@ from volcano.scheduler.plugins.capacity.accounts import Account, open_accounts
 from volcano.scheduler.plugins.capacity.devices import DeviceQuotas, Shortage
 from volcano.scheduler.plugins.capacity.promises import Promises
 from volcano.scheduler.plugins.capacity.reclaim import GangVictims, Victims
-from volcano.scheduler.plugins.reservations import minimum, overdrawn, quota_reason, without_gated
+from volcano.scheduler.plugins.reservations import lacking, minimum, overdrawn, quota_reason, without_gated
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -214,10 +214,8 @@ class Capacity(Plugin):
         text = f"queue resource quota insufficient: insufficient {names}"
         text = f"{text}: {overdrawn(self.session, short, used, account.real_capability)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
-        limit = float(account.real_capability[short[0]])
-        return Reason(
-            Stage.ENQUEUE, "QueueQuotaExceeded", float(used[short[0]]), limit, blocker=account.queue.name, message=text
-        )
+        reason = Reason(Stage.ENQUEUE, "QueueQuotaExceeded", blocker=account.queue.name, message=text)
+        return lacking(self.session, reason, short, used, account.real_capability)
 
     def _report(self, account: Account) -> None:
         session, name = self.session, account.queue.name

@@ -28,7 +28,7 @@ from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.proportion import water
-from volcano.scheduler.plugins.reservations import Claims, minimum, overdrawn, quota_reason, without_gated
+from volcano.scheduler.plugins.reservations import Claims, lacking, minimum, overdrawn, quota_reason, without_gated
 
 
 class Account:
@@ -145,8 +145,8 @@ class Proportion(Plugin):
         text = f"queue resource quota insufficient: insufficient {names}"
         text = f"{text}: {overdrawn(self.session, short, claimed, account.ceiling)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
-        need, have = float(claimed[short[0]]), float(account.ceiling[short[0]])
-        return Reason(Stage.ENQUEUE, "QueueQuotaExceeded", need, have, blocker=queue.name, message=text)
+        reason = Reason(Stage.ENQUEUE, "QueueQuotaExceeded", blocker=queue.name, message=text)
+        return lacking(self.session, reason, short, claimed, account.ceiling)
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
