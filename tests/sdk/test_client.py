@@ -166,6 +166,9 @@ def test_admission_refuses_with_the_field_and_leaves_nothing(client: Client) -> 
     with pytest.raises(Rejected, match='"nowhere" not found') as raised:
         client.submit(work.square, 1, queue="nowhere")
     assert raised.value.causes[0][0] == "spec.queue"
+    assert str(raised.value).endswith(
+        "create the queue (vcctl queue create -n nowhere) or name another one (vcctl queue list)"
+    )
     assert names_of_secrets(client) == before
 
 

@@ -51,14 +51,11 @@ def told_plainly() -> Iterator[None]:
 
 
 def describe_api_error(error: ApiError) -> str:
-    """The server's message, then a line per cause that adds a field or a hint."""
+    """What the server says, with its causes, and what to do where it does not know the caller or refuses him."""
     from volcano.kube.errors import Forbidden, Unauthorized
 
-    lines = [str(error)]
-    for cause in error.causes:
-        if cause.message and cause.message not in lines[0]:
-            lines.append(f"  {cause.field}: {cause.message}" if cause.field else f"  {cause.message}")
-    if isinstance(error, Forbidden) and " cannot " in lines[0]:  # the server names verb and resource: authorization
+    lines = [error.explained()]
+    if isinstance(error, Forbidden) and " cannot " in error.message:  # names verb and resource: authorization
         lines.append("  your kubeconfig lacks this right: ask for a Role with that verb on that resource")
     if isinstance(error, Unauthorized):
         lines.append("  the server does not know you: the credentials of the kubeconfig are wrong or have expired")

@@ -356,12 +356,14 @@ class Client:
             headers = self._read_headers if body is None else self._json_headers
         for attempt in range(ATTEMPTS):
             response = await self.transport.request(method, path, query=query, headers=headers, body=body)
-            if self.on_warning is not None and "warning" in response.headers:
-                for warning in parse_warnings(response.headers["warning"]):
+            warnings = parse_warnings(response.headers["warning"]) if "warning" in response.headers else ()
+            if self.on_warning is not None:
+                for warning in warnings:
                     self.on_warning(warning)
             if response.status < 400:
                 return response
             error = error_from(response.status, response.content, response.headers)
+            error.warnings = warnings
             seconds = retry_delay(method, path, error)
             if seconds is None or attempt == ATTEMPTS - 1:
                 break

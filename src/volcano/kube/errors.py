@@ -5,7 +5,7 @@ Made from `Status` answers by `error_from`; raised by `client.Client`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -33,10 +33,17 @@ class ApiError(Exception):
         self.reason = reason or self.reason
         self.details = details or StatusDetails()
         self.retry_after = retry_after
+        self.warnings: Sequence[str] = ()
+        """What the server remarked with its refusal; our admission says there what to do."""
 
     @property
     def causes(self) -> list[StatusCause]:
         return self.details.causes
+
+    def explained(self) -> str:
+        """The server's message, then an indented line per cause that adds a field or a hint."""
+        more = [cause for cause in self.causes if cause.message and cause.message not in self.message]
+        return "\n".join([self.message, *(f"  {': '.join(filter(None, (one.field, one.message)))}" for one in more)])
 
 
 class BadRequest(ApiError):

@@ -224,7 +224,8 @@ def _rejected(error: ApiError) -> Exception:
     """Refusals of admission; a caller without rights is told by the server which right is missing."""
     if isinstance(error, Forbidden) and "admission webhook" not in error.message and " cannot " in error.message:
         return error
-    return Rejected(error.message, [(cause.field, cause.message) for cause in error.causes])
+    message = "\n".join([error.explained(), *(f"  {warning}" for warning in error.warnings)])
+    return Rejected(message, [(cause.field, cause.message) for cause in error.causes])
 
 
 def _owner(resource: Resource[Any], document: JsonObject) -> JsonObject:
