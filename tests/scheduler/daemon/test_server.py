@@ -39,7 +39,7 @@ def test_a_gang_that_does_not_fit_is_told_why_once() -> None:
             assert (condition.type, condition.reason) == ("Unschedulable", "NotEnoughResources")
             assert "3 cpu needed, 2 available" in condition.message
             pod = await b.pod("train-worker-2")
-            assert pod.status.conditions[0].message == "queue 'default' may not take more: 3 cpu needed, 2 available"
+            assert pod.status.conditions[0].message == "the cluster is full: 3 cpu needed, 2 available"
             b.scheduler.feed.changed.set()
             await asyncio.sleep(0.2)
             assert (await b.pod_group("train")).metadata.resource_version == version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from volcano.scheduler.framework.reasons import Reason, Stage
@@ -160,3 +161,24 @@ def test_no_queue_goes_beyond_its_capability_nor_what_it_deserves(
         assert cap is None or found.allocated[0] <= cap
         assert found.allocated[0] <= deserved.get(name, found.allocated)[0]
     assert not decisions.binds
+
+
+@pytest.mark.parametrize(
+    ("capability", "code", "blocker"), [(None, "ClusterFull", ""), ({"cpu": 3}, "QueueQuotaExceeded", "default")]
+)
+def test_a_queue_without_a_limit_of_its_own_is_not_to_blame(
+    capability: dict[str, int] | None, code: str, blocker: str
+) -> None:
+    world = World(
+        nodes=[node("n1", cpu=4)],
+        queues=[queue("default", capability=capability)],
+        jobs=[gang("train", pods=2, cpu="2300m")],
+        conf="actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: proportion}, {name: predicates}]\n",
+    )
+
+    reason = world.cycle().reason("train")
+
+    assert reason is not None
+    assert reason.cause is not None
+    assert (reason.cause.code, reason.cause.blocker) == (code, blocker)
+    assert reason.cause.amounts == ("4600m", "4" if capability is None else "3")

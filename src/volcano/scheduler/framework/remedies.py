@@ -11,6 +11,7 @@ from volcano.scheduler.framework.reasons import Reason
 
 _BY_CODE: Final = {
     "ActionFailed": "look into the scheduler's log, and report the failure to the author of {blocker}",
+    "ClusterFull": "wait for room, ask for less, or add nodes",
     "ClusterOverused": "wait for room, ask for less (spec.minResources), or raise overcommit-factor",
     "ExtenderRefused": "ask whoever runs the scheduler extender",
     "HyperNodesNotReady": "correct the HyperNodes, or drop spec.networkTopology",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING, Job
-from volcano.scheduler.cluster.resources import AnyVector, Dimensions, Vector, readable
+from volcano.scheduler.cluster.resources import EPSILON, AnyVector, Dimensions, Vector, readable
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 
@@ -123,7 +123,18 @@ def overdrawn(session: Session, short: list[int], used: AnyVector, limit: AnyVec
 def quota_reason(session: Session, queue: str, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:
     """The record of a queue that may not take one more task: which resource, how much it would be, how much it may."""
     text = f"queue {queue!r} may not take more: {overdrawn(session, short, used, limit)}"
-    return lacking(session, Reason(Stage.QUEUE, "QueueQuotaExceeded", blocker=queue, message=text), short, used, limit)
+    return beyond(session, Reason(Stage.QUEUE, "QueueQuotaExceeded", blocker=queue, message=text), short, used, limit)
+
+
+def beyond(session: Session, reason: Reason, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:
+    """`reason`, which says that a queue is at its limit, with numbers. A queue that may use all there is has no limit
+
+    of its own: there the cluster is what is full.
+    """
+    if all(limit[dimension] >= session.total[dimension] - EPSILON for dimension in short):
+        text = f"the cluster is full: {overdrawn(session, short, used, limit)}"
+        reason = Reason(reason.stage, "ClusterFull", message=text)
+    return lacking(session, reason, short, used, limit)
 
 
 def lacking(session: Session, reason: Reason, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:

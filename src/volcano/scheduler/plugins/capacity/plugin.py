@@ -22,7 +22,7 @@ from volcano.scheduler.plugins.capacity.accounts import Account, open_accounts
 from volcano.scheduler.plugins.capacity.devices import DeviceQuotas, Shortage
 from volcano.scheduler.plugins.capacity.promises import Promises
 from volcano.scheduler.plugins.capacity.reclaim import GangVictims, Victims
-from volcano.scheduler.plugins.reservations import lacking, minimum, overdrawn, quota_reason, without_gated
+from volcano.scheduler.plugins.reservations import beyond, minimum, overdrawn, quota_reason, without_gated
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -215,7 +215,7 @@ class Capacity(Plugin):
         text = f"{text}: {overdrawn(self.session, short, used, account.real_capability)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
         reason = Reason(Stage.ENQUEUE, "QueueQuotaExceeded", blocker=account.queue.name, message=text)
-        return lacking(self.session, reason, short, used, account.real_capability)
+        return beyond(self.session, reason, short, used, account.real_capability)
 
     def _report(self, account: Account) -> None:
         session, name = self.session, account.queue.name

@@ -28,7 +28,7 @@ from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.proportion import water
-from volcano.scheduler.plugins.reservations import Claims, lacking, minimum, overdrawn, quota_reason, without_gated
+from volcano.scheduler.plugins.reservations import Claims, beyond, minimum, overdrawn, quota_reason, without_gated
 
 
 class Account:
@@ -146,7 +146,7 @@ class Proportion(Plugin):
         text = f"{text}: {overdrawn(self.session, short, claimed, account.ceiling)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
         reason = Reason(Stage.ENQUEUE, "QueueQuotaExceeded", blocker=queue.name, message=text)
-        return lacking(self.session, reason, short, claimed, account.ceiling)
+        return beyond(self.session, reason, short, claimed, account.ceiling)
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
