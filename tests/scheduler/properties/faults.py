@@ -6,6 +6,15 @@ from typing import Final
 
 from tests.scheduler.properties.worlds import Draw, JobDraw, NodeDraw, QueueDraw
 
+_TWO_NODES: Final = (NodeDraw(cpu=1, pods=1), NodeDraw(cpu=1, gpu=1, pods=1))
+_SEVEN_JOBS: Final = (
+    *[JobDraw(pods=1, minimum=0, cpu=0, queue="a1", rank="high")] * 4,
+    JobDraw(pods=1, minimum=0, cpu=2, queue="a1", rank="high"),
+    JobDraw(pods=1, minimum=1, cpu=0, gpu=1, queue="a1", rank="high"),
+    JobDraw(pods=3, minimum=2, cpu=1, queue="a2", rank="high", placed=(1, 3)),
+)
+_GPU_DESERVED: Final = (QueueDraw(), QueueDraw(), QueueDraw(deserved_gpu=1), QueueDraw())
+
 FAULTS: Final = {
     "the victims' queue was served first and took the room again": (
         "chart-evicting",
@@ -86,6 +95,22 @@ FAULTS: Final = {
             nodes=(NodeDraw(cpu=6),),
             jobs=(JobDraw(pods=1, minimum=0, cpu=1), JobDraw(pods=3, minimum=0, cpu=2, queue="a1")),
             queues=(QueueDraw(), QueueDraw(deserved=1), QueueDraw(deserved=6), QueueDraw()),
+        ),
+    ),
+    "a gang was evicted of which one more member had just been bound": (
+        "actions/gangreclaim",
+        Draw(
+            nodes=(NodeDraw(cpu=0, pods=1), NodeDraw(cpu=1, pods=4), *_TWO_NODES),
+            jobs=_SEVEN_JOBS,
+            queues=_GPU_DESERVED,
+        ),
+    ),
+    "a pod that asks for nothing was bound where somebody had yet to leave": (
+        "actions/gangreclaim",
+        Draw(
+            nodes=(NodeDraw(cpu=0, pods=1), NodeDraw(cpu=1, pods=1), *_TWO_NODES),
+            jobs=_SEVEN_JOBS,
+            queues=_GPU_DESERVED,
         ),
     ),
 }

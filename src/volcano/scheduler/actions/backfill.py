@@ -42,7 +42,7 @@ class Backfill(Action):
             session.fit_errors[task.uid] = FitError(text=str(objection), reason=objection)
             return
         board = session.board(task.profile)
-        choice = choose(board, Demand(task, needs_room=False))
+        choice = choose(board, Demand(task, can_wait=False))
         if choice is None:
             session.fit_errors[task.uid] = board.fit_error()
             return

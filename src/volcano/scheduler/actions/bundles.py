@@ -50,6 +50,8 @@ def bundles_of(job: Job, tasks: Sequence[Task]) -> list[Bundle]:
     safe, rest = Bundle(job), Bundle(job, is_whole=True)
     for task in ordered:
         (safe if spare.take(task) else rest).tasks.append(task)
+    if job.tally.arriving:
+        rest.tasks.clear()  # it cannot be taken as a whole: who is about to start would remain
     rest.elsewhere = [
         task for task in job.tasks.values() if task.status in PREEMPTABLE_STATUSES and task.uid not in here
     ]

@@ -218,7 +218,9 @@ def _job_of(task: Task) -> Job:
 
 
 def _can_fall(session: Session, hook: str, claimant: Task, job: Job) -> bool:
-    """Nobody protects any of its members."""
+    """Nobody protects any of its members, and none is about to start."""
+    if job.tally.arriving:
+        return False
     members = _holding(job)
     given_up = session.hooks.unprotected(hook, claimant, members)
     return len(given_up) == len(members) and all(task.preemptable for task in members)

@@ -73,6 +73,11 @@ class Tally:
         counts = self.counts
         return counts[Status.ALLOCATED] + counts[Status.BINDING] + counts[Status.BOUND] + counts[Status.RUNNING]
 
+    @property
+    def arriving(self) -> int:
+        """Tasks on their way to a node: nobody can evict them yet."""
+        return self.counts[Status.ALLOCATED] + self.counts[Status.BINDING]
+
     def describe(self) -> dict[str, int]:
         return {status.title: self.counts[status] for status in Status if self.counts[status]}
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano.scheduler.cluster.nodes import Column, Index, Mask
-from volcano.scheduler.framework.board import PLENTY, Board, Scores
+from volcano.scheduler.framework.board import Board, Scores
 from volcano.scheduler.framework.reasons import FITS
 
 if TYPE_CHECKING:
@@ -39,14 +39,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is to be placed: up to `wanted` replicas of `sample`.
-
-    Without `needs_room` resources are not looked at (best-effort pods).
-    """
+    """What is to be placed: up to `wanted` replicas of `sample`. Not all can wait until others have left."""
 
     sample: Task
     wanted: int = 1
-    needs_room: bool = True
+    can_wait: bool = True
 
 
 def choose(board: Board, demand: Demand, among: Mask | None = None) -> Choice | None:
@@ -56,17 +53,15 @@ def choose(board: Board, demand: Demand, among: Mask | None = None) -> Choice | 
     `among` restricts the positions (a topology domain, a shard).
     """
     board.refresh()
-    if (demand.wanted == 1 or board.coupled) and demand.needs_room and among is None and _is_simple(board):
+    if (demand.wanted == 1 or board.coupled) and among is None and _is_simple(board):
         position = board.first_open()
         if position is not None:
             return Choice([int(board.rows[position])], pipelined=False)
     fits = board.codes == FITS
     if among is not None:
         fits &= among
-    if not demand.needs_room:
-        return _first_choice(board, fits, np.full(len(fits), PLENTY, dtype=np.int64), demand, pipelined=False)
     free = np.minimum(board.idle_room, board.future_room)  # idle, and not promised to somebody else
-    for room, pipelined in ((free, False), (board.future_room, True)):
+    for room, pipelined in ((free, False), (board.future_room, True))[: 1 + demand.can_wait]:
         choice = _first_choice(board, fits & (room > 0), room, demand, pipelined=pipelined)
         if choice is not None:
             return choice
