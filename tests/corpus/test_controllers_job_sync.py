@@ -75,7 +75,7 @@ def test_kill(record: Record) -> None:
             pod=target["podName"],
             partition=target["partitionName"],
         )
-        plan = kill_target(job, members, now, event=order, outcome=outcome, retries=retries)
+        plan = kill_target(job, members, now, facts, event=order, outcome=outcome, retries=retries)
     else:
         spare = {name for name, kept in (argument(record, "podRetainPhase") or {}).items() if kept}
         podgroup = podgroup_of(record, job)
