@@ -122,6 +122,45 @@ def test_no_domain_is_large_enough() -> None:
     assert reason == Reason(Stage.TOPOLOGY, "NoDomainFits", need=2, have=0)
 
 
+def innermost(reason: Reason) -> Reason:
+    return reason if reason.cause is None else innermost(reason.cause)
+
+
+@pytest.mark.parametrize(("phase", "members"), [("Pending", 0), ("Inqueue", 1)])
+def test_a_job_that_is_larger_than_the_cluster_is_not_told_to_wait(phase: str, members: int) -> None:
+    job = gang("train", pods=members, min_available=1, cpu=40, min_resources={"cpu": 40}, phase=phase)
+    conf = "actions: enqueue, allocate\ntiers:\n- plugins: [{name: gang}, {name: overcommit}, {name: predicates}]\n"
+    world = World(nodes=[node("n1", cpu=4)], jobs=[job], conf=conf)
+    world.options = replace(world.options, full_report=True)
+
+    reason = waits(world)
+
+    cause = innermost(reason)
+    assert cause.code == ("LargerThanAnyNode" if members else "LargerThanCluster")
+    assert cause.amounts == ("40", "4")
+    assert "it can never start" in str(cause)
+    assert "the largest of 1 nodes has 4" in str(cause)
+    assert remedy(reason).endswith("waiting does not help")
+
+
+def test_a_pod_that_only_parts_of_nodes_could_hold_is_larger_than_any() -> None:
+    nodes = [node("n1", cpu=8, memory="4Gi"), node("n2", cpu=4, memory="8Gi")]
+    world = World(nodes=nodes, jobs=[gang("train", pods=1, cpu=6, memory="6Gi")], conf=conf())
+    world.options = replace(world.options, full_report=True)
+
+    cause = innermost(waits(world))
+
+    assert str(cause).endswith("asks for cpu 6, memory 6Gi, and none of 2 nodes has all of that")
+
+
+def test_nodes_that_are_merely_full_are_no_matter_of_size() -> None:
+    running = gang("running", cpu=4, nodes=["n1"], phase="Running")
+    world = World(nodes=[node("n1", cpu=4)], jobs=[running, gang("train", pods=1, cpu=4)], conf=conf())
+    world.options = replace(world.options, full_report=True)
+
+    assert innermost(waits(world)).code == "NoNodeFits"
+
+
 def test_what_is_left_of_a_job_that_runs_says_why_it_waits() -> None:
     world = World(nodes=[node("n1", cpu=4)], jobs=[gang("train", pods=6, min_available=1, cpu=1)], conf=conf())
     world.options = replace(world.options, full_report=True)

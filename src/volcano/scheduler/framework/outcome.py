@@ -22,6 +22,7 @@ from volcano.scheduler.framework.decisions import (
 from volcano.scheduler.framework.messages import job_text, pod_verdict
 from volcano.scheduler.framework.patience import WAITING, is_due
 from volcano.scheduler.framework.reasons import Reason, Stage
+from volcano.scheduler.framework.sizes import with_size
 from volcano.scheduler.framework.waiting import is_stuck, remainder_reason, waiting_reason
 
 if TYPE_CHECKING:
@@ -38,11 +39,17 @@ def conclude(session: Session) -> Decisions:
         decisions.queues[name] = session.cluster.dimensions.describe(held)
     if session.options.shares_nodes:
         decisions.shard = session.cluster.index(Shards).use(session.options.sharding_name)
-    decisions.reasons.update(session.reasons)
+    decisions.reasons.update(_sized(session) if session.options.full_report else session.reasons)
     decisions.reasons.update(_outside(session))
     decisions.events += session.events
     session.cluster.dirty_jobs.clear()
     return decisions
+
+
+def _sized(session: Session) -> dict[str, Reason]:
+    """The reasons, with what no patience helps against."""
+    jobs = session.jobs
+    return {k: with_size(session, jobs[k], reason) if k in jobs else reason for k, reason in session.reasons.items()}
 
 
 def _outside(session: Session) -> dict[str, Reason]:

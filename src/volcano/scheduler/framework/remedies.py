@@ -15,6 +15,8 @@ _BY_CODE: Final = {
     "ClusterOverused": "wait for room, ask for less (spec.minResources), or raise overcommit-factor",
     "ExtenderRefused": "ask whoever runs the scheduler extender",
     "HyperNodesNotReady": "correct the HyperNodes, or drop spec.networkTopology",
+    "LargerThanAnyNode": "ask for less per pod, or add a larger node: waiting does not help",
+    "LargerThanCluster": "ask for less, or add nodes: waiting does not help",
     "NoCpus": "ask for fewer exclusive CPUs, or relax the NUMA policy of the pods",
     "NoDomainFits": "wait for room in one domain, allow a higher tier (spec.networkTopology), or ask for less",
     "NoDevices": "ask for fewer devices, or add nodes that have them",
