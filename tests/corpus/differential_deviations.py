@@ -101,8 +101,10 @@ def _more_were_placed_for_fewer_victims(record: Record, got: Outcome) -> bool:
     expect = record["expect"]
     if any(level not in expect for level in (*PLACEMENTS, "jobEvictions")) or expect["jobBinds"] != got["jobBinds"]:
         return False
-    there, here = Counter(expect["jobEvictions"]), Counter(got["jobEvictions"])
-    return here < there and sum(got["jobPipelined"].values()) > sum(expect["jobPipelined"].values())
+    there: Counter[str] = Counter(expect["jobEvictions"])
+    return Counter(got["jobEvictions"]) < there and sum(got["jobPipelined"].values()) > sum(
+        expect["jobPipelined"].values()
+    )
 
 
 def _priorities(record: Record) -> dict[str, int]:

@@ -180,9 +180,10 @@ class Trial:
 
     def spare(self, bundles: Sequence[Bundle], domain: str) -> None:
         """After a run that succeeded: keep its claimants, and evict nobody of the bundles whom they do not need."""
-        statement = self.statement
+        statement, rows = self.statement, self.session.topology.tree[domain].rows
         claimants, best, homes = statement.claimants, statement.save(), self.homes
         placed = {task.uid for task in claimants}
+        left = self.session.nodes.future_idle(self.session.rows[self.session.mask_of(rows)]).astype(np.float64)
         statement.rollback()
 
         def places(victims: Sequence[Task]) -> bool:
@@ -194,7 +195,7 @@ class Trial:
             return succeeds
 
         victims = [task for bundle in bundles for task in bundle.victims]
-        Sparing(bundles, Room(self.session, self.session.topology.tree[domain].rows, claimants, victims), places).run()
+        Sparing(bundles, Room(self.session, rows, claimants, victims), places).run(left)
         statement.recover(best)
         self.homes = homes
 
