@@ -64,6 +64,45 @@ def test_a_queue_says_who_waits(world: str, capsys: pytest.CaptureFixture[str]) 
     assert list(found["waiting"]) == ["default/train"]
 
 
+SHARED = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+"""
+MEMBER = """
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: NAME}
+spec: {weight: WEIGHT}
+status: {state: Open}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: NAME, namespace: default}
+spec: {minMember: 1, queue: NAME}
+status: {phase: Inqueue}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME, namespace: default, annotations: {scheduling.k8s.io/group-name: NAME}}
+spec: {schedulerName: volcano, containers: [{name: c, image: img, resources: {requests: {cpu: "4", memory: 1Gi}}}]}
+status: {phase: Pending}
+"""
+
+
+def test_a_queue_says_what_its_weight_gives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "shared.yaml"
+    queues = {"production": "3", "research": "1"}
+    members = (MEMBER.replace("NAME", name).replace("WEIGHT", weight) for name, weight in queues.items())
+    path.write_text("".join([SHARED, *members]))
+
+    deserved = {name: explained(capsys, "queue", name, "-f", str(path))["deserved"]["cpu"] for name in queues}
+
+    assert deserved == {"production": "3", "research": "1"}
+
+
 @pytest.mark.parametrize(
     ("kind", "name"), [("job", "train"), ("podgroup", "train"), ("pod", "p"), ("queue", "default")]
 )

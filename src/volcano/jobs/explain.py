@@ -140,7 +140,8 @@ def of_queue(found: Cycle, name: str, _namespace: str) -> Document:
     ]
     waiting = {key: found.result["reasons"][key] for key in members if key in found.result["reasons"]}
     state = (manifest.get("status") or {}).get("state", "")
-    return {"queue": name, "state": state, "allocated": queue["allocated"], **limits, "waiting": waiting}
+    held = {"allocated": queue["allocated"]}  # what it deserves as the scheduler reckons comes before the manifest's
+    return {"queue": name, "state": state, **held, **limits, **queue, "waiting": waiting}
 
 
 KINDS: dict[str, Callable[[Cycle, str, str], Document]] = {

@@ -5,6 +5,7 @@ Between cycles the cluster is ideal: bound pods run, evicted pods vanish, and co
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from volcano.api.scheduling import PodGroup, PodGroupCondition, PodGroupStatus, 
 from volcano.scheduler import engine
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, MODIFIED, Ingest
+from volcano.scheduler.cluster.resources import Vector
 from volcano.scheduler.framework import registry as registries
 from volcano.scheduler.framework.conf import Conf
 from volcano.scheduler.framework.decisions import Decisions, PodGroupDecision
@@ -33,6 +35,12 @@ from volcano.scheduler.framework.remedies import remedy
 Admit = Callable[[JsonObject], JsonObject]
 """Admission of one manifest: the mutated object, or an exception that says why not."""
 
+_DESERVED: Mapping[str, str] = {
+    "queue_deserved_milli_cpu": "cpu",
+    "queue_deserved_memory_bytes": "memory",
+    "queue_deserved_scalar_resources": "",
+}
+"""The gauges of what a queue deserves, with the resource; the last one has it as a label."""
 _RECREATING_KINDS = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"})
 
 
@@ -255,8 +263,22 @@ class World:
             "reasons": reasons,
             "tasks": self._tasks(decisions),
             "pods": self._pods(decisions),
-            "queues": {name: {"allocated": allocated} for name, allocated in decisions.queues.items()},
+            "queues": self._queues(decisions),
         }
+
+    def _queues(self, decisions: Decisions) -> JsonObject:
+        """What they hold, and what they deserve where a plugin that divides the cluster has reckoned it."""
+        found: JsonObject = {name: {"allocated": allocated} for name, allocated in decisions.queues.items()}
+        dimensions = self.cluster.dimensions
+        deserved: dict[str, Vector] = {}
+        for (family, (queue, *resource)), amount in decisions.gauges.items():
+            if family in _DESERVED and math.isfinite(amount):
+                amounts = deserved.setdefault(queue, dimensions.zeros())
+                amounts[dimensions.intern(resource[0] if resource else _DESERVED[family])] = int(amount)
+        for queue, amounts in deserved.items():
+            if queue in found:
+                found[queue]["deserved"] = dimensions.describe(amounts)
+        return found
 
     def _outside(self) -> dict[str, Reason]:
         """Jobs with pods that wait and no PodGroup: a cycle cannot even name them.
