@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from volcano.cli.kinds import resource_of
 from volcano.cli.manifests import read
 from volcano.cli.output import document_flag, dump
 from volcano.jobs.explain import KINDS, Unexplained, cycle, explain as about
+from volcano.jobs.standing import by_itself, of_missing_pods
 
 Document = dict[str, Any]
 
@@ -42,28 +44,65 @@ def explain(
     kubeconfig: str,
 ) -> None:
     """Say why something waits: the refusing stage, what is needed and what there is, who is in the way, what helps."""
+    from volcano.scheduler.daemon.flags import Flags
+
     singular = resource_of(kind).singular
     if singular not in KINDS:
         raise fail(f"there is nothing to explain about a {kind}: say {', '.join(KINDS)}")
     if files:
         documents, conf = read(files), ""
+        beside = documents
     else:
-        documents, conf = run_async(_live(master, kubeconfig, scheduler_namespace))
+        asked = name if singular == "job" else ""
+        documents, conf, beside = run_async(_live(master, kubeconfig, scheduler_namespace, asked, namespace))
+    job = _job(beside, name, namespace) if singular == "job" else None
+    if job is not None and (record := by_itself(job)) is not None:
+        found = {"job": f"{namespace}/{name}", "reason": record}
+        click.echo(_text(found) if output == "text" else dump(found, output), nl=False)
+        return
     try:
         decided = cycle(documents, read_conf(scheduler_conf) or conf, namespace=namespace)
         for warning in decided.warnings:
             click.echo(f"warning: {warning}", err=True)
         found = about(decided, singular, name, namespace)
+        if job is not None:
+            events = [one for one in beside if one.get("kind") == "Event"]
+            found = of_missing_pods(job, found, decided.of_kind("Pod"), events, Flags().scheduler_name)
     except Unexplained as error:
+        if singular == "job" and job is None and not files:
+            raise fail(f"job {namespace}/{name} does not exist") from error
         raise fail(str(error)) from error
     click.echo(_text(found) if output == "text" else dump(found, output), nl=False)
 
 
-async def _live(master: str, kubeconfig: str, scheduler_namespace: str) -> tuple[list[Document], str]:
+async def _live(
+    master: str, kubeconfig: str, scheduler_namespace: str, job: str, namespace: str
+) -> tuple[list[Document], str, list[Document]]:
+    """What decisions depend on, the configuration, and the `job` (if one is named) with the events around it."""
+    from volcano.api.resources import EVENTS, JOBS
     from volcano.jobs.whole import read_cluster
+    from volcano.kube.errors import Forbidden, NotFound
 
     async with connected(master, kubeconfig) as client:
-        return await read_cluster(client, scheduler_namespace)
+        documents, conf = await read_cluster(client, scheduler_namespace)
+        beside: list[Document] = []
+        if job:
+            with suppress(NotFound):  # a podgroup without a vcjob is found by its name, too
+                found = await client.get(JOBS.untyped, job, namespace)
+                beside.append({**found, "apiVersion": JOBS.api_version, "kind": JOBS.kind})
+            with suppress(Forbidden):  # they only explain the job
+                beside += [{**one, "kind": "Event"} for one in (await client.list(EVENTS.untyped, namespace)).items]
+    return documents, conf, beside
+
+
+def _job(documents: Sequence[Document], name: str, namespace: str) -> Document | None:
+    """The vcjob of this name."""
+    for document in documents:
+        metadata = document.get("metadata") or {}
+        is_job = (document.get("apiVersion"), document.get("kind")) == ("batch.volcano.sh/v1alpha1", "Job")
+        if is_job and (metadata.get("namespace", "default"), metadata.get("name")) == (namespace, name):
+            return document
+    return None
 
 
 def _text(found: Document) -> str:
@@ -76,7 +115,8 @@ def _text(found: Document) -> str:
             for key, reason in value.items():
                 lines += [f"  {key}:", *_record(reason, "    ")]
         elif name == "pods":
-            lines += ["pods:", *(f"  {pod}: {_state(state)}" for pod, state in value.items())]
+            lines.append("pods:" if value else "pods: none")
+            lines += [f"  {pod}: {_state(state)}" for pod, state in value.items()]
         elif isinstance(value, dict):
             lines.append(
                 f"{name}: {', '.join(f'{key} {readable(key, amount)}' for key, amount in value.items()) or 'nothing'}"

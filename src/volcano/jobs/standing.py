@@ -1,0 +1,81 @@
+"""What a job says of itself about why it does not run, where the scheduler cannot know: it has ended, is held back,
+
+waits for another scheduler, or its pods could not be made. Pure; for `vcctl explain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from volcano.api import keys, phases
+from volcano.controllers.job import after
+from volcano.jobs import events as happened
+
+Document = dict[str, Any]
+
+_ENDED = frozenset({phases.COMPLETED, phases.FAILED, phases.TERMINATED})
+_HELD = {
+    after.WAITING: "wait for the other job, or take the dependency away (annotation volcano.sh/after)",
+    after.NEVER: "waiting does not help: delete the job, and submit it without this dependency",
+}
+_NO_PODS = frozenset({"NotEnoughTasks", "NotEnoughPodsOfTask"})
+
+
+def by_itself(job: Document) -> Document | None:
+    """The reason record of a job that no scheduler looks at: it has ended, is suspended, or is held back."""
+    state = (job.get("status") or {}).get("state") or {}
+    phase, reason, message = state.get("phase", ""), state.get("reason", ""), state.get("message", "")
+    if phase in _ENDED:
+        text = f"it has ended ({phase}) and waits for nothing" + (f": {message}" if message else "")
+        return _record(phase, text, "nothing: to run it again, submit it anew")
+    if phase == phases.ABORTED:
+        return _record(phase, "it is suspended", f"vcctl job resume {job['metadata']['name']}")
+    if reason in after.REASONS:
+        return _record(reason, message or reason, _HELD.get(reason, "do what the message says"), stage="dependency")
+    return None
+
+
+def of_missing_pods(
+    job: Document, told: Document, pods: Sequence[Document], events: Sequence[Document], schedulers: Sequence[str]
+) -> Document:
+    """`told` of a scheduler that sees too few pods of the job, with what the job's pods and events say about that."""
+    if (told["reason"] or {}).get("code") not in _NO_PODS:
+        return told
+    foreign = {_key(pod): scheduler_of(pod) for pod in pods if _is_member(pod, job) and _waits(pod)}
+    foreign = {key: name for key, name in foreign.items() if name not in schedulers}
+    if foreign:
+        names = ", ".join(sorted(set(foreign.values())))
+        text = f"{len(foreign)} of its pods exist and wait for scheduler {names}, which is not the one of Volcano"
+        remedy = f"see that scheduler {names} runs, or submit the job with schedulerName {schedulers[0]}"
+        states = {key: {"status": f"waits for scheduler {name}", "node": ""} for key, name in foreign.items()}
+        return {**told, "reason": _record("OtherScheduler", text, remedy), "pods": {**told["pods"], **states}}
+    name = job["metadata"]["name"]
+    failed = [one for one in events if one.get("reason") == "FailedCreate" and happened.about(one, "Job", name)]
+    if failed:
+        message = happened.in_order(failed)[-1].get("message", "")
+        return {**told, "reason": _record("FailedCreate", message, "correct what the message names")}
+    return told
+
+
+def scheduler_of(pod: Document) -> str:
+    return str((pod.get("spec") or {}).get("schedulerName") or "default-scheduler")
+
+
+def _record(code: str, message: str, remedy: str, *, stage: str = "job") -> Document:
+    return {"stage": stage, "code": code, "message": message, "remedy": remedy}
+
+
+def _is_member(pod: Document, job: Document) -> bool:
+    ours, theirs = pod["metadata"], job["metadata"]
+    labels = ours.get("labels") or {}
+    return (ours.get("namespace"), labels.get(keys.JOB_NAME)) == (theirs.get("namespace"), theirs["name"])
+
+
+def _waits(pod: Document) -> bool:
+    phase = (pod.get("status") or {}).get("phase", "Pending")
+    return phase == "Pending" and not (pod.get("spec") or {}).get("nodeName")
+
+
+def _key(pod: Document) -> str:
+    return f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}"
