@@ -118,7 +118,7 @@ def test_text_is_for_people(kind: str, name: str, world: str, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["pod", "nobody"], "pod default/nobody is not known to the scheduler"),
+        (["pod", "nobody"], "pod default/nobody does not exist"),
         (["queue", "nobody"], "queue nobody does not exist"),
         (["node", "n1"], "there is nothing to explain about a node"),
     ],
@@ -188,3 +188,40 @@ def test_amounts_are_printed_as_people_write_them(tmp_path: Path, capsys: pytest
     assert "ClusterOverused, 900Gi memory needed, 9.6Gi there" in explained
     assert "ClusterOverused (need 900Gi memory, have 9.6Gi)" in scheduled
     assert "900Gi memory needed, 9.6Gi available" in explained
+
+
+def test_a_pod_of_another_scheduler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "world.yaml"
+    foreign = WORLD.replace("schedulerName: volcano", "schedulerName: foo")
+    path.write_text(foreign)
+
+    assert run(["explain", "pod", "p", "-f", str(path)]) != 0
+
+    assert "pod default/p waits for scheduler foo (spec.schedulerName)" in capsys.readouterr().err
+
+
+ENDED = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: done, namespace: default}
+spec: {minAvailable: 1, queue: default, tasks: [{name: w, replicas: 1, template: {spec: {containers: []}}}]}
+status: {state: {phase: Completed}}
+"""
+
+
+def test_a_job_that_has_ended_waits_for_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "world.yaml"
+    path.write_text(ENDED)
+
+    assert run(["explain", "job", "done", "-f", str(path)]) == 0
+
+    assert "it has ended (Completed) and waits for nothing" in capsys.readouterr().out
+
+
+def test_a_podgroup_without_pods_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "world.yaml"
+    path.write_text(WORLD.rpartition("---")[0])
+
+    assert run(["explain", "podgroup", "train", "-f", str(path)]) == 0
+
+    assert "pods: none" in capsys.readouterr().out

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from volcano.jobs.standing import scheduler_of
+
 if TYPE_CHECKING:
     from volcano.kube.client import Client
 
@@ -113,7 +115,7 @@ def of_pod(found: Cycle, name: str, namespace: str) -> Document:
     key = f"{namespace}/{name}"
     state = found.result["tasks"].get(key)
     if state is None:
-        raise Unexplained(f"pod {key} is not known to the scheduler: it does not exist, or names another schedulerName")
+        raise Unexplained(f"pod {key} {_unknown(found, name, namespace)}")
     told: Document = {"pod": key, "status": state["status"], "node": state["node"]}
     about = found.result["pods"][key]
     if about["message"]:
@@ -124,6 +126,15 @@ def of_pod(found: Cycle, name: str, namespace: str) -> Document:
             reason = None  # others of its job wait: not this one
         told |= {"podgroup": about["podgroup"], "reason": reason}
     return told
+
+
+def _unknown(found: Cycle, name: str, namespace: str) -> str:
+    """Why the scheduler does not know that pod."""
+    for pod in found.of_kind("Pod"):
+        metadata = pod["metadata"]
+        if (metadata["name"], metadata.get("namespace", "default")) == (name, namespace):
+            return f"waits for scheduler {scheduler_of(pod)} (spec.schedulerName), which is not the one of Volcano"
+    return "does not exist"
 
 
 def of_queue(found: Cycle, name: str, _namespace: str) -> Document:
