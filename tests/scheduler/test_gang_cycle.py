@@ -26,7 +26,7 @@ def test_a_gang_that_does_not_fit_binds_nothing_and_says_why():
     assert decisions.binds == {}
     reason = decisions.reason("train")
     assert reason == Reason(Stage.GANG, "NotEnoughResources", need=3, have=2)
-    assert reason.cause == Reason(Stage.QUEUE, "QueueQuotaExceeded", need=3000, have=2000, blocker="default")
+    assert reason.cause == Reason(Stage.QUEUE, "ClusterFull", need=3000, have=2000)
 
 
 def test_a_gang_that_no_node_takes_is_told_so_in_upstreams_words():
