@@ -128,7 +128,7 @@ def check_end(job: JsonObject, objects: Objects) -> None:
     if not any(task["replicas"] for task in job["spec"]["tasks"]):
         assert phase in {*FINAL, "Aborted", "Running", "Pending"}
         return
-    if phase == "Pending" and lacks_a_dependency(job):
+    if phase in {"Pending", "Running"} and lacks_a_dependency(job):  # one that grew meanwhile may run already
         return
     assert phase in {*FINAL, "Aborted"}, job
     alive = [pod for pod in pods_of(job, objects) if pod["status"]["phase"] not in {"Succeeded", "Failed", "Unknown"}]

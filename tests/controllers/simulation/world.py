@@ -185,6 +185,7 @@ def lived(world: type[World], seed: int, steps: int) -> None:
     life, overheard = world(seed), Overheard()
     logger = logging.getLogger("volcano")
     logger.addHandler(overheard)
+    logger.propagate = False  # whoever collects records would keep every world that they speak of
     try:
         with asyncio.Runner(loop_factory=JumpingLoop) as runner:
             runner.run(life.play(steps))
@@ -195,3 +196,4 @@ def lived(world: type[World], seed: int, steps: int) -> None:
         raise
     finally:
         logger.removeHandler(overheard)
+        logger.propagate = True
