@@ -19,7 +19,8 @@ from volcano.api.meta import JsonObject
 from volcano.api.resource import Resource
 from volcano.kube.client import PatchKind
 from volcano.kube.codec import Listing, WatchEvent
-from volcano.kube.errors import AlreadyExists, Conflict, Forbidden, Gone, InternalError, NotFound
+from volcano.kube.errors import AlreadyExists, Conflict, Forbidden, Gone, InternalError, Invalid, NotFound
+from volcano.local.apiserver.faults import Unprocessable
 from volcano.local.apiserver.merging.patch import json_patch, merge_patch
 
 T = TypeVar("T")
@@ -168,7 +169,10 @@ class Server:
         await self._arrive()
         present = self._find(resource, name, namespace)
         if kind == PatchKind.JSON:
-            changed = json_patch(present, body)
+            try:
+                changed = json_patch(present, body)
+            except Unprocessable as error:
+                raise Invalid(f"{name}: {error}") from None
         else:
             for name_, value in body.get("metadata", {}).items():
                 if name_ in {"uid", "resourceVersion"} and value != present["metadata"][name_]:
