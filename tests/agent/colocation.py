@@ -17,12 +17,13 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import eventually
 from volcano.agent.cgroups import Hierarchy, version_of
 from volcano.agent.configuration import NAME
 from volcano.agent.values import read_quota, share_file
@@ -123,7 +124,7 @@ class Colocation:
         made = self.cluster.run(self.cluster.client.create(resources.PODS.untyped, pod))
         self.cgroups[name] = self.hierarchy.pod(made["metadata"]["uid"], made["status"]["qosClass"])
         self.load(**{name: 100})
-        wait(lambda: self._done(name) > 0)
+        eventually(f"{name} to work", lambda: self._done(name) > 0)
         self.load(**{name: 0})
 
     def load(self, **percents: int) -> None:
@@ -193,14 +194,6 @@ def root_of(hierarchy: Hierarchy) -> str:
     return str(Path(hierarchy.pods_root()).parent)
 
 
-def wait(condition: Callable[[], bool], seconds: float = 90.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > until:
-            raise TimeoutError(f"not within {seconds:.0f} s")
-        time.sleep(0.002)
-
-
 @contextmanager
 def colocation() -> Iterator[Colocation]:
     """A cluster whose node is one core; one at a time on this machine, for each takes all of it that it can get."""
@@ -233,7 +226,7 @@ def _colocation() -> Iterator[Colocation]:
 def above_all_else(hierarchy: Hierarchy, root: str) -> None:
     """What else runs on this machine is not to disturb the figures."""
     name, most = ("cpu.shares", "262144") if hierarchy.version == "v1" else ("cpu.weight", "10000")
-    wait(hierarchy.file(root, name).exists)  # the node makes it
+    eventually("the node to make it", hierarchy.file(root, name).exists)
     hierarchy.file(root, name).write_text(most)
 
 
@@ -256,15 +249,15 @@ def measure(every: float, seconds: float) -> dict[str, Any]:
         without_agent = percent(both["online"], alone["online"])
         here.start_agent(every)
         here.load(**online, **batch, **spare)
-        wait(lambda: here.is_idle("batch") and here.quota() > 0)
+        eventually("the agent to begin", lambda: here.is_idle("batch") and here.quota() > 0)
         alone, rest, both = here.alternating(seconds, online, batch, online | batch)
         alone_half, rest_half, both_half = here.alternating(seconds, half, batch, half | batch)
         here.load(**online, **spare)
-        wait(lambda: 0 < here.quota() <= MUCH_THROTTLED)
+        eventually("best effort to be throttled", lambda: 0 < here.quota() <= MUCH_THROTTLED)
         quota = here.quota()
         killed = time.monotonic()
         here.kill_agent()
-        wait(lambda: here.quota() == -1 and not here.is_idle("batch"))
+        eventually("all to be undone", lambda: here.quota() == -1 and not here.is_idle("batch"), pause=0.002)
         lifted = time.monotonic() - killed
         free, unlimited = here.alternating(seconds, spare, batch)
         return {

@@ -11,7 +11,7 @@ import pytest
 from tests.agent import namespaces, trees
 from tests.agent.pods import pod
 from tests.agent.world import ENVIRONMENT, NODE, World, world
-from tests.controllers.bench import eventually
+from tests.waiting import until
 from volcano.agent import main, podwriter
 from volcano.agent.bandwidth import Limits
 from volcano.agent.cgroups import CgroupError, Hierarchy
@@ -27,12 +27,12 @@ from volcano.kube.flags import FlagError
 def test_offers_what_is_spare_and_takes_it_back(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path) as here:
-            await eventually(lambda: here.offers("4800"))  # 60 % of 10 cores without the 2 in use
+            await until(lambda: here.offers("4800"))  # 60 % of 10 cores without the 2 in use
             await here.make_pod("batch")
             await here.make_pod("online", "LC")
             await here.configure(overSubscriptionConfig={"enable": False})
-            await eventually(lambda: here.offers(None))
-            await eventually(lambda: here.gone("batch"))
+            await until(lambda: here.offers(None))
+            await until(lambda: here.gone("batch"))
             assert not await here.gone("online")
 
     asyncio.run(scenario())
@@ -43,9 +43,9 @@ def test_evicts_the_largest_batch_pod_under_pressure(tmp_path: Path) -> None:
         async with world(tmp_path) as here:
             await here.make_pod("large", cpu="900")
             await here.make_pod("online", "LC", cpu="2000")
-            await eventually(lambda: here.offers("4800"))
+            await until(lambda: here.offers("4800"))
             here.milli = 9000
-            await eventually(lambda: here.gone("large"))
+            await until(lambda: here.gone("large"))
             assert not await here.gone("online")
             node = await here.client.get(resources.NODES, NODE)
             assert [taint.key for taint in node.spec.taints if "offline" in taint.key] == [keys.OFFLINE_JOB_EVICTING]
@@ -55,7 +55,7 @@ def test_evicts_the_largest_batch_pod_under_pressure(tmp_path: Path) -> None:
                 now = await here.client.get(resources.NODES, NODE)
                 return all(taint.key != keys.OFFLINE_JOB_EVICTING for taint in now.spec.taints)
 
-            await eventually(relaxed)
+            await until(relaxed)
 
     asyncio.run(scenario())
 
@@ -67,9 +67,9 @@ def test_nothing_stays_throttled_when_the_agent_stops(tmp_path: Path, version: V
             await here.make_pod("batch", cpu="700")
             listing = await here.client.list(resources.PODS, "default")
             pod = here.hierarchy.pod(listing.items[0].metadata.uid, "BestEffort")
-            await eventually(lambda: here.shows_quota(f"{pod}/c0", "70000"))
+            await until(lambda: here.shows_quota(f"{pod}/c0", "70000"))
             await here.configure(cpuThrottlingConfig={"enable": True})
-            await eventually(lambda: here.shows_quota("kubepods/besteffort", "650000"))  # 80 % of 10 cores, less 1.5
+            await until(lambda: here.shows_quota("kubepods/besteffort", "650000"))  # 80 % of 10 cores, less 1.5
             return here
 
     here = asyncio.run(scenario())
@@ -86,7 +86,7 @@ def test_what_a_killed_agent_left_is_lifted_for_good(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         async with world(tmp_path, "v2", label="false", besteffort_quota="1000 100000") as here:
-            await eventually(lambda: here.shows_quota("kubepods/besteffort", "max"))
+            await until(lambda: here.shows_quota("kubepods/besteffort", "max"))
 
     asyncio.run(scenario())
     assert hierarchy.read("kubepods/besteffort", "cpu.max") == "max 100000"
@@ -104,11 +104,11 @@ def test_batch_pods_yield_the_cpu(tmp_path: Path, version: Version) -> None:
                 here.hierarchy.file(pod, "cpu.qos_level").unlink(missing_ok=True)
                 here.hierarchy.file(pod, "cpu.idle").write_text("0\n")
             await here.configure(cpuQosConfig={"enable": True})
-            await eventually(lambda: here.says(pods["batch"], "cpu.idle", "1"))
+            await until(lambda: here.says(pods["batch"], "cpu.idle", "1"))
             assert here.hierarchy.read(pods["online"], "cpu.idle") == "0"
             here.hierarchy.file(pods["batch"], share).write_text("3\n")  # as the kernel says of an idle cgroup
             await here.configure(cpuQosConfig={"enable": False})
-            await eventually(lambda: here.says(pods["batch"], share, trees.SHARES[version]))
+            await until(lambda: here.says(pods["batch"], share, trees.SHARES[version]))
             assert here.hierarchy.read(pods["batch"], "cpu.idle") == "0"
             return here
 
@@ -122,14 +122,14 @@ def test_files_that_cannot_be_written_are_told_and_the_rest_is_done(tmp_path: Pa
             path = here.hierarchy.file(f"{broken}/c0", "cpu.max")
             path.unlink()
             path.mkdir()
-            await eventually(lambda: here.told("CgroupWriteFailed", f"{path}: cannot read: Is a directory"))
-            await eventually(lambda: here.shows_quota(f"{sound}/c0", "70000"))
+            await until(lambda: here.told("CgroupWriteFailed", f"{path}: cannot read: Is a directory"))
+            await until(lambda: here.shows_quota(f"{sound}/c0", "70000"))
             path.rmdir()
             path.write_text("max 100000\n")
-            await eventually(lambda: here.shows_quota(f"{broken}/c0", "30000"))
+            await until(lambda: here.shows_quota(f"{broken}/c0", "30000"))
             await here.configure(memoryQosConfig={"enable": True})
             message = "MemoryQoS has no effect on this node: it has cgroup v2, enable MemoryQoSV2"
-            await eventually(lambda: here.told("FeatureUnavailable", message))
+            await until(lambda: here.told("FeatureUnavailable", message))
             listing = await here.client.list(resources.EVENTS, "default")
             assert [event.count for event in listing.items if event.message == message] == [1]
 
@@ -145,8 +145,8 @@ def test_a_node_without_iproute2_is_healthy_and_says_so(tmp_path: Path) -> None:
             rate = {"metadata": {"annotations": {keys.NETWORK_BANDWIDTH_RATE: "1000"}}}
             await here.client.patch(resources.NODES, NODE, rate)
             await here.configure(networkQosConfig={"enable": True})
-            await eventually(lambda: here.told("NetworkQoSFailed", "is not installed: network QoS needs iproute2"))
-            await eventually(lambda: here.offers("4800"))
+            await until(lambda: here.told("NetworkQoSFailed", "is not installed: network QoS needs iproute2"))
+            await until(lambda: here.offers("4800"))
             assert (await here.ask("/healthz")).startswith("HTTP/1.1 200")
 
     asyncio.run(scenario())
@@ -166,18 +166,18 @@ def test_shapes_the_network_and_says_what_it_lacks(tmp_path: Path) -> None:
 
         await asyncio.to_thread(shaper.shape, Limits(1000, 1, 1000, 1000))  # as an agent left it that was killed
         async with world(tmp_path, "v2", "--supported-features=NetworkQoS", shaper=Shaper(node.run)) as here:
-            await eventually(gone)
+            await until(gone)
             await here.make_pod("batch", address="10.99.0.3")
             await here.configure(networkQosConfig={"enable": True})
             missing = "annotation volcano.sh/network-bandwidth-rate is '': write the node's bandwidth in Mbps"
-            await eventually(lambda: here.told("NetworkQoSFailed", missing))
+            await until(lambda: here.told("NetworkQoSFailed", missing))
             rate = {"metadata": {"annotations": {keys.NETWORK_BANDWIDTH_RATE: "1000"}}}
             await here.client.patch(resources.NODES, NODE, rate)
-            await eventually(shaped)
+            await until(shaped)
             assert await asyncio.to_thread(shaper.limits) == Limits(100_000_000, 10_000_000, 12_500_000, 50_000_000)
             own = {"metadata": {"annotations": {"kubernetes.io/egress-bandwidth": "1M"}}}
             await here.client.patch(resources.PODS, "batch", own, "default")
-            await eventually(lambda: here.told("NetworkQoSSkipped", "it has bandwidth annotations"))
+            await until(lambda: here.told("NetworkQoSSkipped", "it has bandwidth annotations"))
         assert "ifb" not in node.run(["ip", "-details", "link", "show"])
 
     with namespaces.node("10.99.0.2", "10.99.0.3") as node:
@@ -187,7 +187,7 @@ def test_shapes_the_network_and_says_what_it_lacks(tmp_path: Path) -> None:
 def test_health_and_metrics(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path) as here:
-            await eventually(lambda: here.offers("4800"))
+            await until(lambda: here.offers("4800"))
             assert (await here.ask("/healthz")).startswith("HTTP/1.1 200")
             quantity = f'volcano_agent_oversubscription_resource_quantity{{node="{NODE}",resource="cpu"}} 4800'
             assert quantity in await here.ask("/metrics")
@@ -198,7 +198,7 @@ def test_health_and_metrics(tmp_path: Path) -> None:
 def test_a_bad_configuration_is_told_and_the_old_one_kept(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path) as here:
-            await eventually(lambda: here.offers("4800"))
+            await until(lambda: here.offers("4800"))
             await here.configure(evictingConfig={"evictingCPUHighWatermark": 0})
 
             async def told() -> bool:
@@ -208,9 +208,9 @@ def test_a_bad_configuration_is_told_and_the_old_one_kept(tmp_path: Path) -> Non
                     for event in listing.items
                 )
 
-            await eventually(told)
+            await until(told)
             here.milli = 4000
-            await eventually(lambda: here.offers("3600"))
+            await until(lambda: here.offers("3600"))
 
     asyncio.run(scenario())
 
@@ -261,9 +261,9 @@ def test_a_pod_that_may_not_be_evicted_stays_and_the_next_one_goes(tmp_path: Pat
                 "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}},
             }
             await here.client.create(resources.POD_DISRUPTION_BUDGETS.untyped, budget)
-            await eventually(lambda: here.offers("4800"))
+            await until(lambda: here.offers("4800"))
             here.milli = 9000
-            await eventually(lambda: here.gone("small"))
+            await until(lambda: here.gone("small"))
             assert not await here.gone("guarded")
 
     asyncio.run(scenario())
@@ -272,12 +272,12 @@ def test_a_pod_that_may_not_be_evicted_stays_and_the_next_one_goes(tmp_path: Pat
 def test_a_bad_annotation_of_a_pod_is_told(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path, "v2", "--supported-features=*") as here:
-            await eventually(lambda: here.told("ConfigApplySuccess", "Successfully applied config"))
+            await until(lambda: here.told("ConfigApplySuccess", "Successfully applied config"))
             await here.configure(memoryQosV2Config={"enable": True})
             await here.make_pod("odd")
             bad = {"metadata": {"annotations": {keys.COLOCATION_CONFIG: "{"}}}
             await here.client.patch(resources.PODS, "odd", bad, "default")
-            await eventually(lambda: here.told("ColocationConfigParseFailed", f"annotation {keys.COLOCATION_CONFIG}:"))
+            await until(lambda: here.told("ColocationConfigParseFailed", f"annotation {keys.COLOCATION_CONFIG}:"))
 
     asyncio.run(scenario())
 
@@ -303,16 +303,16 @@ def test_rounds_that_stall_are_seen_by_the_probe(monkeypatch: pytest.MonkeyPatch
 def test_usage_that_cannot_be_read_is_told_and_nobody_is_evicted(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with world(tmp_path) as here:
-            await eventually(lambda: here.offers("4800"))
+            await until(lambda: here.offers("4800"))
             path = here.hierarchy.file("kubepods", "memory.stat")
             text = path.read_text()
             path.unlink()
             path.mkdir()
-            await eventually(lambda: here.told("CgroupReadFailed", f"{path}: cannot read: Is a directory"))
+            await until(lambda: here.told("CgroupReadFailed", f"{path}: cannot read: Is a directory"))
             path.rmdir()
             path.write_text(text)
             here.milli = 4000
-            await eventually(lambda: here.offers("3600"))
+            await until(lambda: here.offers("3600"))
 
     asyncio.run(scenario())
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 from tests.agent import trees
 from tests.agent.pods import BUSY_MACHINE
+from tests.waiting import eventually
 from volcano.agent.cgroups import Hierarchy
 from volcano.agent.keeper import Keeper, NodeTaken, Undo, keep, undo_all
 
@@ -49,22 +49,13 @@ def agent(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
         process.wait()
 
 
-def soon(path: Path, text: str) -> bool:
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        if path.exists() and path.read_text() == text:
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def test_a_killed_agent_leaves_nothing_throttled(tmp_path: Path) -> None:
     with agent(tmp_path) as (process, keeper):
         assert (tmp_path / "cpu.max").read_text() == "1000 100000"
         os.kill(keeper, signal.SIGTERM)  # as a service manager does to all processes of a service
         process.kill()
-        assert soon(tmp_path / "cpu.max", "max 100000")
-        assert soon(tmp_path / "mark", "")
+        eventually("the quota to go", lambda: (tmp_path / "cpu.max").read_text() == "max 100000")
+        eventually("the command to run", (tmp_path / "mark").exists)
 
 
 def test_the_next_agent_waits_until_all_is_undone(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import yaml
 from tests.agent import namespaces
 from tests.agent.colocation import as_in_the_chart
 from tests.agent.world import NODE, World, node_of
-from tests.controllers.bench import eventually
+from tests.waiting import until
 from volcano.agent.configuration import NAME
 from volcano.agent.shaper import Shaper
 from volcano.api import keys, resources
@@ -69,13 +69,13 @@ def test_a_killed_agent_leaves_neither_network_nor_pods_held_back(tmp_path: Path
             pod = await here.make_pod("batch", cpu="700", address="10.99.0.3")
             agent = start(node, kubeconfig(tmp_path, socket), tmp_path)
             try:
-                await eventually(lambda: here.shows_quota(f"{pod}/c0", "70000"))
-                await eventually(shaped)
-                await eventually(lambda: leads_here(node))
+                await until(lambda: here.shows_quota(f"{pod}/c0", "70000"))
+                await until(shaped)
+                await until(lambda: leads_here(node))
             finally:
                 agent.kill()
                 await asyncio.to_thread(agent.wait)
-            await eventually(lambda: untouched(here, pod))
+            await until(lambda: untouched(here, pod))
             api.stop_watches()
         await api.close()
 

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from tests.agent.world import BATCH_CPU, NODE, World, beside
-from tests.controllers.bench import eventually
 from tests.docs.blocks import ROOT, blocks
 from tests.kube_cluster import chart, control_plane
+from tests.waiting import until
 from volcano.api import keys, resources
 from volcano.api.meta import JsonObject
 from volcano.kube import config
@@ -75,25 +75,25 @@ def test_the_account_suffices_and_kubernetes_takes_what_the_agent_writes(address
 async def live(here: World) -> None:
     """Offer, evict under pressure, taint, take everything back."""
     await here.client.create(resources.PODS.untyped, pod_of_the_page())  # it asks for less than its limit
-    await eventually(lambda: here.offers("4800"))
+    await until(lambda: here.offers("4800"))
     node = await here.client.get(resources.NODES, NODE)
     assert int(str(node.status.capacity["kubernetes.io/batch-memory"])) > 600 << 30
     batch = await here.make_pod("batch", cpu="700")
     await here.make_pod("online", "LC")
-    await eventually(lambda: here.shows_quota(batch, "70000"))
+    await until(lambda: here.shows_quota(batch, "70000"))
     await here.configure(evictingConfig={"evictingCPUHighWatermark": 0})
-    await eventually(lambda: here.told("ConfigApplyFailed", "evictingCPUHighWatermark must be a positive number"))
+    await until(lambda: here.told("ConfigApplyFailed", "evictingCPUHighWatermark must be a positive number"))
     here.milli = 9000
-    await eventually(lambda: here.gone("batch"))
-    await eventually(lambda: here.told("Evicted", "Evict offline pod due to cpu resource pressure"))
+    await until(lambda: here.gone("batch"))
+    await until(lambda: here.told("Evicted", "Evict offline pod due to cpu resource pressure"))
     assert not await here.gone("online")
     assert keys.OFFLINE_JOB_EVICTING in await taints(here)
     here.milli = 1000
-    await eventually(lambda: relaxed(here))
+    await until(lambda: relaxed(here))
     label = {"metadata": {"labels": {keys.OVERSUBSCRIPTION: "false"}}}
     await here.client.patch(resources.NODES, NODE, label)
     await here.configure()
-    await eventually(lambda: here.offers(None))
+    await until(lambda: here.offers(None))
     assert BATCH_CPU not in (await here.client.get(resources.NODES, NODE)).status.capacity
 
 

@@ -14,8 +14,8 @@ from kubernetes import client, config, dynamic, watch
 from kubernetes.client import ApiException, CoreV1Api, V1ConfigMap, V1ObjectMeta
 from kubernetes.stream import portforward, stream
 
-from tests.kubectl.harness import eventually
 from tests.kubectl.objects import deployment, pod
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("clients")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from tests.waiting import SECONDS, until
 from volcano.api import keys, resources
 from volcano.api.batch import Job
 from volcano.controllers import manager
@@ -113,7 +114,7 @@ class Bench:
         """The scheduler lets the job's podgroup in."""
         job = await self.job(name)
         group = f"{name}-{job.metadata.uid}"
-        await eventually(lambda: self.exists(resources.PODGROUPS, group))
+        await until(lambda: self.exists(resources.PODGROUPS, group))
         await self.client.patch(resources.PODGROUPS, group, {"status": {"phase": "Inqueue"}}, NAMESPACE)
 
     async def set_phase(self, pod: str, phase: str, exit_code: int | None = None) -> None:
@@ -134,7 +135,7 @@ class Bench:
         job = await self.submit(name, **spec)
         await self.admit(name)
         wanted = sum(task.replicas for task in job.spec.tasks)
-        await eventually(lambda: self.has_pods(wanted, name))
+        await until(lambda: self.has_pods(wanted, name))
         await self.set_phases("Running", name)
         await self.reaches("Running", name)
         return await self.job(name)
@@ -160,21 +161,15 @@ class Bench:
             return False
         return True
 
-    async def reaches(self, phase: str, name: str = "train", seconds: float = 10.0) -> Job:
+    async def reaches(self, phase: str, name: str = "train", seconds: float = SECONDS) -> Job:
         async def there() -> bool:
             return (await self.job(name)).status.state.phase == phase
 
         try:
-            await eventually(there, seconds)
-        except TimeoutError:
+            await until(there, seconds)
+        except AssertionError:
             raise AssertionError(f"{name} is {(await self.job(name)).status} and not {phase}") from None
         return await self.job(name)
-
-
-async def eventually(check: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not await check():  # noqa: ASYNC110 - the API server tells nobody
-            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
+from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
 from tests.controllers.test_cronjobs import at, reasons, submit as submit_cronjob
 from tests.controllers.test_jobflows import after, has_jobs, make_flow, make_template, told
+from tests.waiting import until
 from volcano.api import resources
 from volcano.api.keys import AFTER
 from volcano.controllers.job.volumes import claim_name
@@ -37,7 +38,7 @@ async def waits(world: Bench, reason: str, words: str) -> None:
         found, message = await state(world)
         return found == reason and words in message and await told(world, words)
 
-    await eventually(said)
+    await until(said)
 
 
 async def rests(world: Bench) -> None:
@@ -51,14 +52,14 @@ async def rests(world: Bench) -> None:
 async def starts(world: Bench) -> None:
     """Whatever was in the way is gone: the job runs, and its status says nothing any more."""
     await world.admit()
-    await eventually(lambda: world.has_pods(2))
+    await until(lambda: world.has_pods(2))
     await world.set_phases("Running")
     await world.reaches("Running")
 
     async def clear() -> bool:
         return await state(world) == ("", "")
 
-    await eventually(clear)
+    await until(clear)
 
 
 # Flows
@@ -81,9 +82,9 @@ def test_a_flow_that_cannot_come_to_its_end_says_so(steps: list[dict[str, Any]],
             for name in "abcx":
                 await make_template(world, name)
             await make_flow(world, *steps)
-            await eventually(lambda: told(world, words))
+            await until(lambda: told(world, words))
             begun = ["x"] if {"name": "x"} in steps else []
-            await eventually(lambda: has_jobs(world, *begun))
+            await until(lambda: has_jobs(world, *begun))
             await rests(world)
 
     asyncio.run(main())
@@ -101,7 +102,7 @@ def test_a_time_zone_that_does_not_exist_is_told() -> None:
             async def said() -> bool:
                 return "InvalidTimeZone" in await reasons(world) and await told(world, 'time zone "Mars/Olympus"')
 
-            await eventually(said)
+            await until(said)
 
     asyncio.run(main())
 
@@ -117,7 +118,7 @@ def test_a_name_too_long_for_the_labels_of_pods_ends_the_job_and_is_told() -> No
         async with bench(max_requeue_num=2) as world:
             await world.submit(name)
             await world.admit(name)
-            await eventually(lambda: told(world, "must be no more than 63"))
+            await until(lambda: told(world, "must be no more than 63"))
             await world.reaches("Terminated", name)
 
     asyncio.run(main())
@@ -223,7 +224,7 @@ def test_a_podgroup_edited_by_hand_is_what_the_job_says_again() -> None:
                 spec = (await world.client.get(resources.PODGROUPS, group, NAMESPACE)).spec
                 return (spec.min_member, spec.queue, spec.min_task_member) == (2, "default", {"worker": 2})
 
-            await eventually(restored)
+            await until(restored)
 
     asyncio.run(main())
 

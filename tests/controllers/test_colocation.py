@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
+from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
+from tests.waiting import until
 from volcano.api import keys, resources
 from volcano.api.config import ColocationConfiguration
 from volcano.controllers.colocation.choice import annotations_for, choose, settings_of
@@ -54,9 +55,9 @@ def test_pods_follow_configurations() -> None:
                 "spec": {"selector": {"matchLabels": {"app": "x"}}, "memoryQos": {"highRatio": 50, "lowRatio": 20}},
             }
             await world.client.create(resources.COLOCATION_CONFIGURATIONS.untyped, document)
-            await eventually(lambda: has(world, '{"memoryQos":{"highRatio":50,"lowRatio":20}}'))
+            await until(lambda: has(world, '{"memoryQos":{"highRatio":50,"lowRatio":20}}'))
             await world.client.delete(resources.COLOCATION_CONFIGURATIONS, "c", NAMESPACE)
-            await eventually(lambda: has(world, "{}"))
+            await until(lambda: has(world, "{}"))
 
     asyncio.run(main())
 

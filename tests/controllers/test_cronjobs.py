@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
+from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
+from tests.waiting import until
 from volcano.api import keys, resources
 from volcano.api.batch import CronJob
 
@@ -98,7 +99,7 @@ def test_a_nightly_job_across_the_change_of_clocks() -> None:
             assert await jobs(world) == {}
             clock.now = datetime.datetime(2025, 3, 10, 6, 30, 1, tzinfo=datetime.UTC)
             await wake(world, "b")
-            await eventually(lambda: has_jobs(world, "2025-03-10T02:30:00-04:00"))
+            await until(lambda: has_jobs(world, "2025-03-10T02:30:00-04:00"))
 
     asyncio.run(main())
 
@@ -108,10 +109,10 @@ def test_a_time_that_comes_twice_starts_two_jobs() -> None:
         async with at("2025-11-02T05:31:00+00:00") as (world, clock):
             await submit(world, "30 1 * * *", timeZone="America/New_York")
             await last_start(world, "2025-11-01T05:30:00Z")
-            await eventually(lambda: has_jobs(world, "2025-11-02T01:30:00-04:00"))
+            await until(lambda: has_jobs(world, "2025-11-02T01:30:00-04:00"))
             clock.now = datetime.datetime(2025, 11, 2, 6, 31, tzinfo=datetime.UTC)
             await wake(world, "b")
-            await eventually(lambda: has_jobs(world, "2025-11-02T01:30:00-04:00", "2025-11-02T01:30:00-05:00"))
+            await until(lambda: has_jobs(world, "2025-11-02T01:30:00-04:00", "2025-11-02T01:30:00-05:00"))
 
     asyncio.run(main())
 
@@ -120,25 +121,25 @@ def test_the_status_follows_the_jobs_and_old_ones_go() -> None:
     async def main() -> None:
         async with at("2030-01-01T00:01:30+00:00") as (world, clock):
             await submit(world, "* * * * *", successfulJobsHistoryLimit=1)
-            await eventually(lambda: has_jobs(world, "2030-01-01T00:01:00Z"))
+            await until(lambda: has_jobs(world, "2030-01-01T00:01:00Z"))
 
             async def is_active(count: int) -> bool:
                 return len((await cronjob(world)).status.active) == count
 
-            await eventually(lambda: is_active(1))
+            await until(lambda: is_active(1))
             await finish(world, "2030-01-01T00:01:00Z", "Completed", "2030-01-01T00:01:20Z")
-            await eventually(lambda: is_active(0))
+            await until(lambda: is_active(0))
             assert (await cronjob(world)).status.last_successful_time == clock.now.replace(second=20)
             clock.now += datetime.timedelta(minutes=1)
             await wake(world, "b")
-            await eventually(lambda: has_jobs(world, "2030-01-01T00:01:00Z", "2030-01-01T00:02:00Z"))
+            await until(lambda: has_jobs(world, "2030-01-01T00:01:00Z", "2030-01-01T00:02:00Z"))
             await finish(world, "2030-01-01T00:02:00Z", "Completed", "2030-01-01T00:02:20Z")
-            await eventually(lambda: has_jobs(world, "2030-01-01T00:02:00Z"))
+            await until(lambda: has_jobs(world, "2030-01-01T00:02:00Z"))
 
             async def all_told() -> bool:
                 return {"SawCompletedJob", "SuccessfulCreate", "SuccessfulDelete"} <= await reasons(world)
 
-            await eventually(all_told)
+            await until(all_told)
 
     asyncio.run(main())
 
@@ -147,19 +148,19 @@ def test_a_job_that_still_runs_is_waited_for_or_replaced() -> None:
     async def main() -> None:
         async with at("2030-01-01T00:01:30+00:00") as (world, clock):
             await submit(world, "* * * * *", concurrencyPolicy="Forbid")
-            await eventually(lambda: has_jobs(world, "2030-01-01T00:01:00Z"))
+            await until(lambda: has_jobs(world, "2030-01-01T00:01:00Z"))
             clock.now += datetime.timedelta(minutes=1)
             await wake(world, "b")
 
             async def told() -> bool:
                 return "ForbidConcurrent" in await reasons(world)
 
-            await eventually(told)
+            await until(told)
             assert await has_jobs(world, "2030-01-01T00:01:00Z")
             await world.client.patch(
                 resources.CRON_JOBS, "nightly", {"spec": {"concurrencyPolicy": "Replace"}}, NAMESPACE
             )
-            await eventually(lambda: has_jobs(world, "2030-01-01T00:02:00Z"))
+            await until(lambda: has_jobs(world, "2030-01-01T00:02:00Z"))
 
     asyncio.run(main())
 
@@ -170,7 +171,7 @@ def test_a_controller_that_is_killed_in_the_middle_starts_nothing_twice() -> Non
             world.wire.cut_after = 1  # the job is created, its note in the status is lost
             world.wire.loses_answer = True
             await submit(world, "* * * * *", concurrencyPolicy="Forbid")
-            await eventually(lambda: has_jobs(world, "2030-01-01T00:01:00Z"))
+            await until(lambda: has_jobs(world, "2030-01-01T00:01:00Z"))
             await world.wire.cut.wait()
             await world.stop()
             world.wire.repair()
@@ -182,7 +183,7 @@ def test_a_controller_that_is_killed_in_the_middle_starts_nothing_twice() -> Non
                 status = (await cronjob(world)).status
                 return len(status.active) == 1
 
-            await eventually(noted)
+            await until(noted)
             assert await has_jobs(world, "2030-01-01T00:01:00Z")
 
     asyncio.run(main())
@@ -196,6 +197,6 @@ def test_a_schedule_that_never_comes_is_told() -> None:
             async def told() -> bool:
                 return "InvalidSchedule" in await reasons(world)
 
-            await eventually(told)
+            await until(told)
 
     asyncio.run(main())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.controllers.bench import Bench, bench, eventually
+from tests.controllers.bench import Bench, bench
+from tests.waiting import until
 from volcano.api import resources
 from volcano.api.topology import HyperNode
 from volcano.controllers.hypernode import labels, ufm
@@ -56,7 +57,7 @@ def test_five_hundred_nodes_in_halls_and_racks() -> None:
                 racks = [count for (tier, _), count in found.items() if tier == 1]
                 return halls == [250, 250] and racks == [10] * 50
 
-            await eventually(settled)
+            await until(settled)
             names = {one.metadata.name for one in await hypernodes(world)}
             world.wire.writes.clear()
             await make_node(world, "odd")
@@ -64,14 +65,14 @@ def test_five_hundred_nodes_in_halls_and_racks() -> None:
             assert world.wire.writes == []
 
             await world.client.delete(resources.NODES, "n0")
-            await eventually(lambda: has_count(world, (1, "r0"), 9))
-            await eventually(lambda: has_count(world, (2, "h0"), 249))
+            await until(lambda: has_count(world, (1, "r0"), 9))
+            await until(lambda: has_count(world, (2, "h0"), 249))
             await world.client.delete(resources.HYPERNODES, min(names))
 
             async def back() -> bool:
                 return {one.metadata.name for one in await hypernodes(world)} == names
 
-            await eventually(back)
+            await until(back)
 
     asyncio.run(main())
 
@@ -89,7 +90,7 @@ def test_a_configuration_that_cannot_be_used_is_told() -> None:
                 events = (await world.client.list(resources.EVENTS, PLACE)).items
                 return any("unknown topology source 'lable': expected label or ufm" in one.message for one in events)
 
-            await eventually(told)
+            await until(told)
 
     asyncio.run(main())
 

@@ -7,7 +7,8 @@ import datetime
 
 import pytest
 
-from tests.controllers.bench import Bench, bench, eventually
+from tests.controllers.bench import Bench, bench
+from tests.waiting import until
 from volcano.api import dependencies, keys, resources
 from volcano.api.batch import Job, JobSpec, TaskSpec
 from volcano.api.meta import ObjectMeta
@@ -82,15 +83,15 @@ def test_a_job_starts_when_the_one_before_it_has_completed() -> None:
         async with bench() as world:
             await world.submit(replicas=1)
             await world.submit(name="second", replicas=1, annotations={keys.AFTER: "afterok:train"})
-            await eventually(lambda: reason_is(world, "second", "Dependency"))
+            await until(lambda: reason_is(world, "second", "Dependency"))
 
             await world.admit()
-            await eventually(lambda: world.has_pods(1))
+            await until(lambda: world.has_pods(1))
             await world.set_phases("Running")
             await world.set_phases("Succeeded")
 
             await world.reaches("Completed")
-            await eventually(lambda: has_podgroup(world, "second"))
+            await until(lambda: has_podgroup(world, "second"))
 
     asyncio.run(main())
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
+from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
+from tests.waiting import until
 from volcano.api import keys, resources
 from volcano.api.resources import Resource
 from volcano.kube.client import PatchKind
@@ -21,12 +22,12 @@ def test_a_job_gets_its_podgroup_then_its_pods_and_completes() -> None:
         async with bench() as world:
             job = await world.submit(replicas=2)
             group = f"train-{job.metadata.uid}"
-            await eventually(lambda: world.exists(resources.PODGROUPS, group))
+            await until(lambda: world.exists(resources.PODGROUPS, group))
             await asyncio.sleep(0.1)
             assert await world.pods() == {}
 
             await world.admit()
-            await eventually(lambda: world.has_pods(2))
+            await until(lambda: world.has_pods(2))
             await world.set_phases("Running")
             await world.reaches("Running")
             await world.set_phases("Succeeded")
@@ -35,7 +36,7 @@ def test_a_job_gets_its_podgroup_then_its_pods_and_completes() -> None:
             assert done.status.succeeded == 2
             assert [condition.status for condition in done.status.conditions] == ["Pending", "Running", "Completed"]
             assert done.status.running_duration is not None
-            await eventually(lambda: gone(world, resources.PODGROUPS, group))
+            await until(lambda: gone(world, resources.PODGROUPS, group))
             assert set(await world.pods()) == {"train-worker-0", "train-worker-1"}
 
     asyncio.run(main())
@@ -50,7 +51,7 @@ def test_a_failed_pod_restarts_the_job_until_its_retries_are_used_up() -> None:
             await world.set_phase("train-worker-0", "Failed", exit_code=1)
             await world.reaches("Pending")
             await world.admit()
-            await eventually(lambda: other_pods(world, first))
+            await until(lambda: other_pods(world, first))
             again = await world.job()
             assert (again.status.retry_count, again.status.version) == (1, 1)
 
@@ -71,7 +72,7 @@ def test_a_restarted_pod_leaves_the_others_alone() -> None:
             before = await world.pods()
 
             await world.set_phase("train-worker-1", "Failed", exit_code=3)
-            await eventually(lambda: replaced(world, before, "train-worker-1"))
+            await until(lambda: replaced(world, before, "train-worker-1"))
             await world.set_phase("train-worker-1", "Running")
             await world.reaches("Running")
 
@@ -90,13 +91,13 @@ def test_a_command_aborts_and_another_resumes() -> None:
             await world.command("AbortJob")
             aborted = await world.reaches("Aborted")
             assert aborted.status.running == 0
-            await eventually(lambda: world.has_pods(0))
-            await eventually(lambda: no_commands(world))
+            await until(lambda: world.has_pods(0))
+            await until(lambda: no_commands(world))
 
             await world.command("ResumeJob")
             await world.reaches("Pending")
             await world.admit()
-            await eventually(lambda: world.has_pods(2))
+            await until(lambda: world.has_pods(2))
 
     asyncio.run(main())
 
@@ -118,10 +119,10 @@ def test_a_command_is_obeyed_once_wherever_we_are_killed(writes: int, *, loses_a
             world.wire.repair()
             world.start()
 
-            await eventually(lambda: no_commands(world))
+            await until(lambda: no_commands(world))
             await world.reaches("Pending")
             await world.admit()
-            await eventually(lambda: other_pods(world, before))
+            await until(lambda: other_pods(world, before))
             job = await world.job()
             assert (job.status.version, job.status.retry_count) == (1, 1)
 
@@ -134,9 +135,9 @@ def test_scaling_down_deletes_and_scaling_up_creates() -> None:
             task = {"name": "worker", "replicas": 3, "minAvailable": 1, "template": {"spec": SLEEPER}}
             await world.started(tasks=[task], minAvailable=1)
             await scale(world, 1)
-            await eventually(lambda: world.has_pods(1))
+            await until(lambda: world.has_pods(1))
             await scale(world, 4)
-            await eventually(lambda: world.has_pods(4))
+            await until(lambda: world.has_pods(4))
             assert (await world.job()).status.retry_count == 0
 
     asyncio.run(main())
@@ -156,12 +157,12 @@ def test_dependent_tasks_wait_for_the_tasks_they_name() -> None:
             ]
             await world.submit(tasks=tasks, minAvailable=1)
             await world.admit()
-            await eventually(lambda: world.has_pods(1))
+            await until(lambda: world.has_pods(1))
             await asyncio.sleep(0.1)
             assert set(await world.pods()) == {"train-first-0"}
 
             await world.set_phase("train-first-0", "Succeeded")
-            await eventually(lambda: world.has_pods(3))
+            await until(lambda: world.has_pods(3))
 
     asyncio.run(main())
 
@@ -177,13 +178,13 @@ def test_plugins_keep_their_objects_beside_the_job_and_take_them_away_at_its_end
 
             await world.set_phases("Succeeded")
             await world.reaches("Completed")
-            await eventually(lambda: gone(world, resources.SECRETS, "train-ssh"))
-            await eventually(lambda: gone(world, resources.SERVICES, "train"))
+            await until(lambda: gone(world, resources.SECRETS, "train-ssh"))
+            await until(lambda: gone(world, resources.SERVICES, "train"))
 
             async def unmarked() -> bool:
                 return (await world.job()).status.controlled_resources == {}
 
-            await eventually(unmarked)
+            await until(unmarked)
 
     asyncio.run(main())
 
@@ -197,12 +198,12 @@ def test_a_missing_claim_keeps_the_job_pending_and_says_so() -> None:
                 events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
                 return any(event.reason == "PVCError" and "pvc mine is not found" in event.message for event in events)
 
-            await eventually(told)
+            await until(told)
             claim = {"metadata": {"name": "mine"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
             claim["spec"]["resources"] = {"requests": {"storage": "1Gi"}}  # type: ignore[index]
             await world.client.create(resources.PERSISTENT_VOLUME_CLAIMS.untyped, claim, NAMESPACE)
             await world.admit()
-            await eventually(lambda: world.has_pods(2))
+            await until(lambda: world.has_pods(2))
 
     asyncio.run(main())
 
@@ -272,7 +273,7 @@ async def second_life(world: Bench, first: dict[str, str]) -> None:
     await world.set_phase("train-worker-2", "Failed", exit_code=1)
     await world.reaches("Pending")
     await world.admit()
-    await eventually(lambda: other_pods(world, first, 3))
+    await until(lambda: other_pods(world, first, 3))
     created = await world.pods()
     await world.set_phases("Running")
     await world.reaches("Running")
@@ -307,15 +308,15 @@ def test_an_array_has_no_more_unfinished_pods_than_it_says() -> None:
         async with bench() as world:
             await world.submit(replicas=4, minAvailable=1, annotations={keys.AT_ONCE: "2"})
             await world.admit()
-            await eventually(lambda: world.has_pods(2))
+            await until(lambda: world.has_pods(2))
             await world.set_phases("Running")
             await world.reaches("Running")
             assert set(await world.pods()) == {"train-worker-0", "train-worker-1"}
 
             await world.set_phase("train-worker-0", "Failed", exit_code=1)
-            await eventually(lambda: world.has_pods(3))
+            await until(lambda: world.has_pods(3))
             await world.set_phase("train-worker-1", "Succeeded")
-            await eventually(lambda: world.has_pods(4))
+            await until(lambda: world.has_pods(4))
             for name in ("train-worker-2", "train-worker-3"):
                 await world.set_phase(name, "Succeeded")
 

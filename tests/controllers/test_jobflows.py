@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
+from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
+from tests.waiting import until
 from volcano.api import keys, resources
 from volcano.api.flow import JobFlow
 from volcano.kube.errors import NotFound
@@ -57,7 +58,7 @@ async def is_phase(world: Bench, phase: str) -> bool:
 async def run(world: Bench, name: str) -> None:
     """The pods of a step's job run, on this machine."""
     await world.admit(f"f-{name}")
-    await eventually(lambda: world.has_pods(1, f"f-{name}"))
+    await until(lambda: world.has_pods(1, f"f-{name}"))
     for pod in await world.pods(f"f-{name}"):
         status = {"phase": "Running", "podIP": "127.0.0.1"}
         await world.client.patch(resources.PODS, pod, {"status": status}, NAMESPACE, subresource="status")
@@ -106,22 +107,22 @@ def test_a_diamond_with_probes_of_every_kind() -> None:
                 after("d", "a", taskStatusList=[{"taskName": "server", "phase": "Running"}]),
                 after("e", "b", "c", "d"),
             )
-            await eventually(lambda: has_jobs(world, "a"))
+            await until(lambda: has_jobs(world, "a"))
             await run(world, "a")
-            await eventually(lambda: has_jobs(world, "a", "c", "d"))
-            await eventually(lambda: is_phase(world, "Running"))
+            await until(lambda: has_jobs(world, "a", "c", "d"))
+            await until(lambda: is_phase(world, "Running"))
             assert "GET /up" in web["request"]
             assert "X-Probe: yes" in web["request"]
             web["status"] = "204 up"
-            await eventually(lambda: has_jobs(world, "a", "b", "c", "d"))
+            await until(lambda: has_jobs(world, "a", "b", "c", "d"))
             for name in "bcd":
                 await run(world, name)
             for name in "abcd":
                 await finish(world, name)
-            await eventually(lambda: has_jobs(world, *"abcde"))
+            await until(lambda: has_jobs(world, *"abcde"))
             await run(world, "e")
             await finish(world, "e")
-            await eventually(lambda: is_phase(world, "Succeed"))
+            await until(lambda: is_phase(world, "Succeed"))
             status = (await flow(world)).status
             assert status.completed_jobs == [f"f-{name}" for name in "abcde"]
             assert [entry.state for entry in status.job_status_list[0].running_histories][-1] == "Completed"
@@ -137,7 +138,7 @@ def test_patches_reach_the_jobs() -> None:
             await make_template(world, "a", queue="default", maxRetry=5)
             patch = {"jobSpec": {"tasks": [{"name": "server", "replicas": 3}]}}
             await make_flow(world, {"name": "a", "patch": patch})
-            await eventually(lambda: has_jobs(world, "a"))
+            await until(lambda: has_jobs(world, "a"))
             job = await world.job("f-a")
             assert (job.spec.tasks[0].replicas, job.spec.max_retry) == (3, 5)
             assert job.spec.tasks[0].template["spec"]["containers"]
@@ -150,10 +151,10 @@ def test_jobs_of_a_flow_that_succeeded_go_where_they_are_not_retained() -> None:
         async with bench() as world:
             await make_template(world, "a")
             await make_flow(world, {"name": "a"}, jobRetainPolicy="delete")
-            await eventually(lambda: has_jobs(world, "a"))
+            await until(lambda: has_jobs(world, "a"))
             await run(world, "a")
             await world.set_phases("Succeeded", "f-a")
-            await eventually(lambda: has_jobs(world))
+            await until(lambda: has_jobs(world))
             assert (await flow(world)).status.completed_jobs == ["f-a"]
             await asyncio.sleep(0.2)
             assert await has_jobs(world)
@@ -167,10 +168,10 @@ def test_a_flow_fails_with_its_first_job() -> None:
             for name in "ab":
                 await make_template(world, name)
             await make_flow(world, {"name": "a"}, after("b", "a"))
-            await eventually(lambda: has_jobs(world, "a"))
+            await until(lambda: has_jobs(world, "a"))
             await run(world, "a")
             await finish(world, "a", "Failed")
-            await eventually(lambda: is_phase(world, "Failed"))
+            await until(lambda: is_phase(world, "Failed"))
             assert await has_jobs(world, "a")
 
     asyncio.run(main())
@@ -180,9 +181,9 @@ def test_a_missing_template_is_told_and_waited_for() -> None:
     async def main() -> None:
         async with bench() as world:
             await make_flow(world, {"name": "a"})
-            await eventually(lambda: told(world, "jobtemplate 'a' does not exist"))
+            await until(lambda: told(world, "jobtemplate 'a' does not exist"))
             await make_template(world, "a")
-            await eventually(lambda: has_jobs(world, "a"))
+            await until(lambda: has_jobs(world, "a"))
 
     asyncio.run(main())
 
@@ -194,9 +195,9 @@ def test_a_job_of_somebody_else_does_not_pass_for_a_step() -> None:
                 await make_template(world, name)
             await world.submit("f-a", replicas=1)
             await make_flow(world, {"name": "a"}, after("b", "a"))
-            await eventually(lambda: told(world, "job 'f-a' exists and does not belong to this flow"))
+            await until(lambda: told(world, "job 'f-a' exists and does not belong to this flow"))
             await world.admit("f-a")
-            await eventually(lambda: world.has_pods(1, "f-a"))
+            await until(lambda: world.has_pods(1, "f-a"))
             await finish(world, "a")
             await asyncio.sleep(0.2)
             assert await has_jobs(world, "a")
@@ -209,7 +210,7 @@ def test_a_job_of_somebody_else_does_not_pass_for_a_step() -> None:
                     return False
                 return keys.CREATED_BY_JOB_FLOW in job.metadata.labels
 
-            await eventually(ours)
+            await until(ours)
 
     asyncio.run(main())
 
@@ -219,13 +220,13 @@ def test_a_job_removed_by_hand_comes_back_at_once() -> None:
         async with bench() as world:
             await make_template(world, "a")
             await make_flow(world, {"name": "a"})
-            await eventually(lambda: has_jobs(world, "a"))
+            await until(lambda: has_jobs(world, "a"))
             first = (await world.job("f-a")).metadata.uid
             await world.client.delete(resources.JOBS, "f-a", NAMESPACE)
 
             async def again() -> bool:
                 return await has_jobs(world, "a") and (await world.job("f-a")).metadata.uid != first
 
-            await eventually(again)
+            await until(again)
 
     asyncio.run(main())

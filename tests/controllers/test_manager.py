@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from tests.controllers.bench import NAMESPACE, Bench, bench, eventually
+from tests.controllers.bench import NAMESPACE, Bench, bench
+from tests.waiting import until
 from volcano.api import resources
 from volcano.controllers import manager
 from volcano.controllers.flags import Flags
@@ -49,16 +50,16 @@ def test_the_second_stands_by_and_takes_over() -> None:
     async def main() -> None:
         async with bench(running=False) as world:
             async with daemon(world):
-                await eventually(lambda: world.exists(resources.LEASES, "vc-controller-manager"))
+                await until(lambda: world.exists(resources.LEASES, "vc-controller-manager"))
                 async with daemon(world) as second:
                     job = await world.submit("one")
-                    await eventually(lambda: world.exists(resources.PODGROUPS, f"one-{job.metadata.uid}"))
+                    await until(lambda: world.exists(resources.PODGROUPS, f"one-{job.metadata.uid}"))
                     creates = [write for write in world.wire.writes if write[1].endswith("/podgroups")]
                     assert len(creates) == 1
                     assert not second.done()
             async with daemon(world):
                 job = await world.submit("two")
-                await eventually(lambda: world.exists(resources.PODGROUPS, f"two-{job.metadata.uid}"))
+                await until(lambda: world.exists(resources.PODGROUPS, f"two-{job.metadata.uid}"))
 
     asyncio.run(main())
 
@@ -82,15 +83,15 @@ def test_whoever_loses_the_lease_stands_by_and_leads_again_without_listing_anew(
             client = Client(InProcessTransport(handle), user_agent=manager.PROGRAM)
             running = asyncio.create_task(manager.run(client, FLAGS, stop))
             first = await world.submit("first")
-            await eventually(lambda: world.exists(resources.PODGROUPS, f"first-{first.metadata.uid}"))
+            await until(lambda: world.exists(resources.PODGROUPS, f"first-{first.metadata.uid}"))
             away, listed = True, lists.copy()
             async with daemon(world):
                 second = await world.submit("second")
-                await eventually(lambda: world.exists(resources.PODGROUPS, f"second-{second.metadata.uid}"), seconds=10)
+                await until(lambda: world.exists(resources.PODGROUPS, f"second-{second.metadata.uid}"))
                 away = False
                 await asyncio.sleep(0.3)
             third = await world.submit("third")
-            await eventually(lambda: world.exists(resources.PODGROUPS, f"third-{third.metadata.uid}"), seconds=10)
+            await until(lambda: world.exists(resources.PODGROUPS, f"third-{third.metadata.uid}"))
             creates = [write for write in world.wire.writes if write == ("POST", GROUPS)]
             assert len(creates) == 3
             assert not running.done()
@@ -157,7 +158,7 @@ def test_a_kind_that_cannot_be_read_stops_only_who_needs_it(
             running = asyncio.create_task(runtime.run())
             try:
                 job = await world.submit("one")
-                await eventually(lambda: world.exists(resources.PODGROUPS, f"one-{job.metadata.uid}"))
+                await until(lambda: world.exists(resources.PODGROUPS, f"one-{job.metadata.uid}"))
                 problem = runtime.problem() or ""
                 assert f"jobflow-controller waits for {words}" in problem
                 assert not any(name in problem for name in ("job-controller", "queue-controller", "pg-controller"))
@@ -166,14 +167,14 @@ def test_a_kind_that_cannot_be_read_stops_only_who_needs_it(
                     events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
                     return any(e.reason == "Waits" and words in e.message for e in events)
 
-                await eventually(told)
+                await until(told)
                 assert words in caplog.text
                 installed = True
 
                 async def ready() -> bool:
                     return runtime.problem() is None
 
-                await eventually(ready)
+                await until(ready)
             finally:
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
@@ -207,18 +208,18 @@ def test_a_right_that_is_missing_ends_no_job() -> None:
                     events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
                     return {"FailedCreate", "Waits"} <= {event.reason for event in events if denial in event.message}
 
-                await eventually(told)
+                await until(told)
                 assert f"job-controller lacks a right: failed to create 2 pods of 2: {denial}" in (
                     runtime.problem() or ""
                 )
                 await asyncio.sleep(0.2)
                 granted = True
-                await eventually(lambda: world.has_pods(2, "one"))
+                await until(lambda: world.has_pods(2, "one"))
 
                 async def ready() -> bool:
                     return runtime.problem() is None
 
-                await eventually(ready)
+                await until(ready)
             finally:
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
+from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
+from tests.waiting import until
 from volcano.api import keys, resources
 from volcano.controllers.podgroup import controller
 
@@ -35,15 +36,15 @@ def test_a_tree_of_queues_closes_and_opens_from_its_root() -> None:
             for name, parent in (("a", "root"), ("b", "a"), ("c", "b")):
                 await make_queue(world, name, parent)
             for name in "abc":
-                await eventually(lambda: is_state(world, name, "Open"))  # noqa: B023
+                await until(lambda: is_state(world, name, "Open"))  # noqa: B023
 
             await order(world, "CloseQueue", "a")
             for name in "abc":
-                await eventually(lambda: is_state(world, name, "Closed"))  # noqa: B023
+                await until(lambda: is_state(world, name, "Closed"))  # noqa: B023
 
             await order(world, "OpenQueue", "a")
             for name in "abc":
-                await eventually(lambda: is_state(world, name, "Open"))  # noqa: B023
+                await until(lambda: is_state(world, name, "Open"))  # noqa: B023
             assert (await world.client.list(resources.COMMANDS, NAMESPACE)).items == []
 
     asyncio.run(main())
@@ -54,9 +55,9 @@ def test_a_queue_below_a_closed_one_does_not_open_and_the_order_is_done_with() -
         async with bench() as world:
             for name, parent in (("a", "root"), ("b", "a")):
                 await make_queue(world, name, parent)
-            await eventually(lambda: is_state(world, "b", "Open"))
+            await until(lambda: is_state(world, "b", "Open"))
             await order(world, "CloseQueue", "a")
-            await eventually(lambda: is_state(world, "b", "Closed"))
+            await until(lambda: is_state(world, "b", "Closed"))
             await order(world, "OpenQueue", "b")
 
             async def refused() -> bool:
@@ -66,13 +67,13 @@ def test_a_queue_below_a_closed_one_does_not_open_and_the_order_is_done_with() -
             async def no_orders() -> bool:
                 return not (await world.client.list(resources.COMMANDS, NAMESPACE)).items
 
-            await eventually(refused)
-            await eventually(no_orders)
+            await until(refused)
+            await until(no_orders)
             assert await is_state(world, "b", "Closed")
 
             await order(world, "OpenQueue", "b")
             await order(world, "OpenQueue", "a")
-            await eventually(lambda: is_state(world, "b", "Open"))
+            await until(lambda: is_state(world, "b", "Open"))
 
     asyncio.run(main())
 
@@ -81,14 +82,14 @@ def test_a_queue_closes_when_its_last_podgroup_has_completed() -> None:
     async def main() -> None:
         async with bench() as world:
             await make_queue(world, "q")
-            await eventually(lambda: is_state(world, "q", "Open"))
+            await until(lambda: is_state(world, "q", "Open"))
             document = {"metadata": {"name": "g", "namespace": NAMESPACE}, "spec": {"minMember": 1, "queue": "q"}}
             await world.client.create(resources.PODGROUPS.untyped, document)
             await asyncio.sleep(0.05)
             await order(world, "CloseQueue", "q")
-            await eventually(lambda: is_state(world, "q", "Closing"))
+            await until(lambda: is_state(world, "q", "Closing"))
             await world.client.patch(resources.PODGROUPS, "g", {"status": {"phase": "Completed"}}, NAMESPACE)
-            await eventually(lambda: is_state(world, "q", "Closed"))
+            await until(lambda: is_state(world, "q", "Closed"))
 
     asyncio.run(main())
 
@@ -115,7 +116,7 @@ def test_a_bare_pod_gets_a_group_of_its_own() -> None:
                 name = await group_of(world, "p")
                 return bool(name) and await world.exists(resources.PODGROUPS, name)
 
-            await eventually(grouped)
+            await until(grouped)
             group = await world.client.get(resources.PODGROUPS, await group_of(world, "p"), NAMESPACE)
             assert (group.spec.min_member, group.spec.queue) == (1, "default")
             assert group.metadata.annotations[keys.PREEMPTABLE] == "true"
@@ -133,7 +134,7 @@ def test_a_pod_that_names_its_group_gets_it_though_whoever_said_so_was_interrupt
             async def made() -> bool:
                 return await world.exists(resources.PODGROUPS, "podgroup-u-1")
 
-            await eventually(made)
+            await until(made)
 
     asyncio.run(main())
 
@@ -154,10 +155,10 @@ def test_a_group_that_somebody_deletes_is_there_again_for_pods_that_wait(
                 name = await group_of(world, "p")
                 return bool(name) and await world.exists(resources.PODGROUPS, name)
 
-            await eventually(grouped)
+            await until(grouped)
             name = await group_of(world, "p")
             await world.client.delete(resources.PODGROUPS, name, NAMESPACE)
-            await eventually(grouped)
+            await until(grouped)
 
             await world.set_phase("p", "Running")
             await world.client.delete(resources.PODGROUPS, name, NAMESPACE)
@@ -187,7 +188,7 @@ def test_pods_of_a_replica_set_share_a_group_that_follows_its_annotations() -> N
                 named = [await group_of(world, pod) for pod in ("rs-a", "rs-b")]
                 return named == [name, name] and await world.exists(resources.PODGROUPS, name)
 
-            await eventually(shared)
+            await until(shared)
             group = await world.client.get(resources.PODGROUPS, name, NAMESPACE)
             assert group.spec.min_member == 2
             assert group.metadata.annotations["volcano.sh/mine"] == "yes"
@@ -198,13 +199,13 @@ def test_pods_of_a_replica_set_share_a_group_that_follows_its_annotations() -> N
             async def follows() -> bool:
                 return (await world.client.get(resources.PODGROUPS, name, NAMESPACE)).spec.min_member == 1
 
-            await eventually(follows)
+            await until(follows)
             await world.client.patch(resources.REPLICA_SETS, "rs", {"spec": {"replicas": 0}}, NAMESPACE)
 
             async def gone() -> bool:
                 return not await world.exists(resources.PODGROUPS, name)
 
-            await eventually(gone)
+            await until(gone)
 
     asyncio.run(main())
 
@@ -235,7 +236,7 @@ def test_a_finished_job_is_removed_after_its_time_to_live() -> None:
                 job = await world.client.list(resources.JOBS, NAMESPACE)
                 return not job.items or job.items[0].metadata.deletion_timestamp is not None
 
-            await eventually(removed)
+            await until(removed)
             assert datetime.datetime.now(datetime.UTC) - began < datetime.timedelta(seconds=3)
 
     asyncio.run(main())
@@ -252,9 +253,9 @@ def test_a_pod_that_belongs_to_somebody_else_is_named_and_waited_for() -> None:
                 events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
                 return any("'train-worker-0' exists and belongs to nobody" in event.message for event in events)
 
-            await eventually(told)
+            await until(told)
             await world.client.delete(resources.PODS, "train-worker-0", NAMESPACE, grace_seconds=0)
-            await eventually(lambda: world.has_pods(2))
+            await until(lambda: world.has_pods(2))
 
     asyncio.run(main())
 
@@ -270,7 +271,7 @@ def test_a_service_of_somebody_else_is_neither_used_nor_deleted() -> None:
                 events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
                 return any(event.reason == "PluginError" and "does not belong" in event.message for event in events)
 
-            await eventually(told)
+            await until(told)
             await world.command("AbortJob")
             await world.reaches("Aborted")
             assert await world.exists(resources.SERVICES, "train")

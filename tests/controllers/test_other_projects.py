@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
+from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
+from tests.waiting import until
 from volcano.api import keys, resources
 from volcano.api.batch import JOB_PHASES
 from volcano.kube.client import PatchKind
@@ -82,7 +83,7 @@ def test_torchx_jobs() -> None:
             with pytest.raises(AlreadyExists):
                 await world.client.create(resources.JOBS.untyped, document)
             await world.admit("app")
-            await eventually(lambda: world.has_pods(2, "app"))
+            await until(lambda: world.has_pods(2, "app"))
             assert set(await world.pods("app")) == {"app-trainer-0-0", "app-trainer-1-0"}
             await world.set_phases("Running", "app")
             job = await world.reaches("Running", "app")
@@ -95,7 +96,7 @@ def test_torchx_jobs() -> None:
                     "trainer-1": "Running",
                 }
 
-            await eventually(counted)
+            await until(counted)
             hosts = await world.client.get(resources.CONFIGMAPS.untyped, "app-svc", NAMESPACE)
             assert hosts["data"]["VC_TRAINER_0_HOSTS"] == "app-trainer-0-0.app"
 
@@ -224,7 +225,7 @@ def test_airflow_s_pods_get_a_group_in_the_queue_they_name() -> None:
             async def grouped() -> bool:
                 return [group.spec.queue for group in (await groups(world)).values()] == ["etl"]
 
-            await eventually(grouped)
+            await until(grouped)
 
     asyncio.run(main())
 
@@ -255,14 +256,14 @@ def test_a_pod_that_knows_only_the_other_key_joins_its_group() -> None:
                 pod = await world.client.get(resources.PODS, "grove-0", NAMESPACE)
                 return pod.metadata.annotations.get(keys.GROUP_NAME) == "grove"
 
-            await eventually(joined)
+            await until(joined)
             await stays_alone(world, "grove")
 
             async def told() -> bool:
                 events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
                 return any(event.reason == "GroupNameTakenOver" for event in events)
 
-            await eventually(told)
+            await until(told)
 
     asyncio.run(main())
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.kube_cluster.programs import free_ports
-from tests.scheduler.daemon.bench import bench, eventually
+from tests.scheduler.daemon.bench import bench
+from tests.waiting import until
 from volcano.api.resources import CONFIGMAPS, EVENTS, JOBS, PODS, SECRETS
 from volcano.controllers import manager
 from volcano.controllers.flags import Flags
@@ -59,7 +60,7 @@ def test_nothing_secret_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture
                 pods = (await b.client.list(PODS, "default")).items
                 return sum(bool(pod.spec.node_name) for pod in pods) == 2
 
-            await eventually(bound, seconds=10)
+            await until(bound)
             await b.client.patch(PODS, "fits-work-0", {"status": {"phase": "Failed"}}, "default", subresource="status")
             await unreachable()
             dumped = (await b.scheduler.dump()).read_text()

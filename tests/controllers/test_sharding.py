@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench, eventually
+from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
+from tests.waiting import until
 from volcano.api import resources
 from volcano.api.shard import NodeShard
 from volcano.controllers.sharding.assign import NodeUse, assign, differs_enough
@@ -120,7 +121,7 @@ def test_shards_follow_nodes_pods_and_configuration() -> None:
         async with bench(controllers=EVERYTHING) as world:
             for name in "ab":
                 await make_node(world, name)
-            await eventually(lambda: desires(world, volcano=["a", "b"], **{"agent-scheduler": []}))
+            await until(lambda: desires(world, volcano=["a", "b"], **{"agent-scheduler": []}))
             shard = (await shards(world))["volcano"]
             assert shard.status.nodes_to_add == ["a", "b"]
             await world.client.patch(
@@ -131,18 +132,18 @@ def test_shards_follow_nodes_pods_and_configuration() -> None:
                 status = (await shards(world))["volcano"].status
                 return (status.nodes_to_add, status.nodes_to_remove) == (["b"], ["z"])
 
-            await eventually(told)
+            await until(told)
             container: dict[str, Any] = {**SLEEPER["containers"][0], "resources": {"requests": {"cpu": "3500m"}}}
             pod = {
                 "metadata": {"name": "busy", "namespace": NAMESPACE},
                 "spec": {"nodeName": "b", "containers": [container]},
             }
             await world.client.create(resources.PODS.untyped, pod)
-            await eventually(lambda: desires(world, volcano=["a"], **{"agent-scheduler": ["b"]}))
+            await until(lambda: desires(world, volcano=["a"], **{"agent-scheduler": ["b"]}))
             text = "schedulerConfigs: [{name: only}]"
             document = {"metadata": {"name": "volcano-sharding-configmap", "namespace": "volcano-system"}}
             await world.client.create(resources.CONFIGMAPS.untyped, {**document, "data": {KEY: text}})
-            await eventually(lambda: desires(world, only=["a", "b"]))
+            await until(lambda: desires(world, only=["a", "b"]))
             worse = {"data": {KEY: "schedulerConfigs: [{name: only, arguments: {minCPUUtil: x}}]"}}
             await world.client.patch(
                 resources.CONFIGMAPS.untyped, "volcano-sharding-configmap", worse, "volcano-system"
@@ -152,7 +153,7 @@ def test_shards_follow_nodes_pods_and_configuration() -> None:
                 events = (await world.client.list(resources.EVENTS, "volcano-system")).items
                 return any(event.reason == "InvalidShardingConfig" for event in events)
 
-            await eventually(complained)
+            await until(complained)
             assert await desires(world, only=["a", "b"])
 
     asyncio.run(main())

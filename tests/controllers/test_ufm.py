@@ -12,8 +12,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.controllers.bench import Bench, bench, eventually
+from tests.controllers.bench import Bench, bench
 from tests.controllers.test_hypernodes import PLACE, configure, hypernodes, make_node
+from tests.waiting import until
 from volcano.api import resources
 from volcano.controllers.hypernode.config import KEY
 from volcano.webhooks import certificates
@@ -97,11 +98,11 @@ def test_a_fabric_that_ufm_describes() -> None:
             await give_account(world, **ACCOUNT)
             await configure(world, wanted(f"http://127.0.0.1:{ufm.port}"))
 
-            await eventually(lambda: shows(world, DOMAINS))
+            await until(lambda: shows(world, DOMAINS))
             assert "GET /ufmRest/resources/ports" in ufm.asked[0]
             assert f"Basic {base64.b64encode(b'u:p').decode()}" in ufm.asked[0]
             ufm.ports[:] = [port("c", "s3")]
-            await eventually(lambda: shows(world, {"leaf-hn-1": 1, "spine-hn": 1}))
+            await until(lambda: shows(world, {"leaf-hn-1": 1, "spine-hn": 1}))
 
     asyncio.run(main())
 
@@ -114,14 +115,14 @@ def test_what_ufm_answers_wrongly_is_told_and_asked_again() -> None:
             await give_account(world, **ACCOUNT)
             ufm.status = "401 Unauthorized"
             await configure(world, wanted(f"http://127.0.0.1:{ufm.port}"))
-            await eventually(lambda: told(world, "/ufmRest/resources/ports: status 401: check the Secret"))
+            await until(lambda: told(world, "/ufmRest/resources/ports: status 401: check the Secret"))
             ufm.status = "200 OK"
-            await eventually(lambda: shows(world, DOMAINS))
+            await until(lambda: shows(world, DOMAINS))
 
             ufm.body = b"<html>"
-            await eventually(lambda: told(world, "not a list of ports"))
+            await until(lambda: told(world, "not a list of ports"))
             ufm.status, ufm.body = "503 Service Unavailable", None
-            await eventually(lambda: told(world, "status 503"))
+            await until(lambda: told(world, "status 503"))
             assert await shows(world, DOMAINS)
 
     asyncio.run(main())
@@ -131,18 +132,18 @@ def test_what_is_missing_is_told_at_once_and_waited_for() -> None:
     async def main() -> None:
         async with fabric() as (ufm, world):
             await configure(world, wanted(""))
-            await eventually(lambda: told(world, "secret volcano-system/ufm does not exist"))
+            await until(lambda: told(world, "secret volcano-system/ufm does not exist"))
             await give_account(world, username=b"u")
-            await eventually(lambda: told(world, "credentials are not configured", "has no password"))
+            await until(lambda: told(world, "credentials are not configured", "has no password"))
             await world.client.delete(resources.SECRETS, "ufm", PLACE)
             await give_account(world, **ACCOUNT)
-            await eventually(lambda: told(world, "UFM endpoint is not configured"))
+            await until(lambda: told(world, "UFM endpoint is not configured"))
             await reconfigure(world, wanted("http://127.0.0.1:1"))
-            await eventually(lambda: told(world, "http://127.0.0.1:1"))
+            await until(lambda: told(world, "http://127.0.0.1:1"))
 
             await reconfigure(world, wanted(f"http://127.0.0.1:{ufm.port}"))
 
-            await eventually(lambda: shows(world, DOMAINS))
+            await until(lambda: shows(world, DOMAINS))
 
     asyncio.run(main())
 
@@ -155,12 +156,12 @@ def test_the_configuration_is_followed_while_running() -> None:
             await give_account(world, **ACCOUNT)
             address = f"http://127.0.0.1:{ufm.port}"
             await configure(world, wanted(address, interval="100ms"))
-            await eventually(lambda: shows(world, DOMAINS))
+            await until(lambda: shows(world, DOMAINS))
 
             await reconfigure(world, wanted(address, interval="soon"))
-            await eventually(lambda: told(world, "ufm: interval 'soon': expected a duration such as 10m"))
+            await until(lambda: told(world, "ufm: interval 'soon': expected a duration such as 10m"))
             asked = len(ufm.asked)
-            await eventually(lambda: more_than(ufm, asked + 2))
+            await until(lambda: more_than(ufm, asked + 2))
 
             await reconfigure(world, wanted(address, enabled=False))
             await asyncio.sleep(0.3)
@@ -187,15 +188,15 @@ def test_its_certificate_is_checked_unless_that_is_switched_off(tmp_path: Path) 
         async with fabric(tls) as (ufm, world):
             await give_account(world, **ACCOUNT)
             await configure(world, wanted(f"127.0.0.1:{ufm.port}"))
-            await eventually(lambda: told(world, f"https://127.0.0.1:{ufm.port}", "certificate verify failed"))
+            await until(lambda: told(world, f"https://127.0.0.1:{ufm.port}", "certificate verify failed"))
             assert ufm.asked == []
             await reconfigure(world, wanted(f"127.0.0.1:{ufm.port}", insecureSkipVerify=True))
-            await eventually(lambda: shows(world, DOMAINS))
+            await until(lambda: shows(world, DOMAINS))
 
         async with fabric(tls) as (ufm, world):
             await give_account(world, **ACCOUNT, ca_crt=identity.authorities)
             await configure(world, wanted(f"https://127.0.0.1:{ufm.port}"))
-            await eventually(lambda: shows(world, DOMAINS))
+            await until(lambda: shows(world, DOMAINS))
 
     asyncio.run(main())
 
@@ -205,6 +206,6 @@ def test_an_authority_that_is_none_is_told() -> None:
         async with fabric() as (ufm, world):
             await give_account(world, **ACCOUNT, ca_crt=b"nonsense")
             await configure(world, wanted(f"https://127.0.0.1:{ufm.port}"))
-            await eventually(lambda: told(world, "ca.crt is not a certificate in PEM"))
+            await until(lambda: told(world, "ca.crt is not a certificate in PEM"))
 
     asyncio.run(main())

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -215,19 +214,6 @@ def running(home: Path, *flags: str) -> Iterator[Cluster]:
         yield cluster
     finally:
         cluster("local", "down")
-
-
-def eventually(what: str, look: Callable[[], T], seconds: float = SECONDS) -> T:
-    """What `look` returns once it is true. A server that is restarting is asked again."""
-    deadline = time.monotonic() + seconds
-    found: T | None = None
-    while time.monotonic() < deadline:
-        with suppress(Unreachable):
-            found = look()
-            if found:
-                return found
-        time.sleep(0.05)
-    raise AssertionError(f"waited {seconds:.0f} s for {what}; last seen: {found!r}")
 
 
 def vcjob(name: str, *command: str, replicas: int = 1, cpu: str = "100m", **spec: Any) -> Document:

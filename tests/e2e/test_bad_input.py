@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.harness import Cluster, Document, eventually, vcjob
+from tests.e2e.harness import Cluster, Document, vcjob
+from tests.waiting import eventually
 from volcano.api.resources import JOBS
 
 pytestmark = pytest.mark.xdist_group("e2e")

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.harness import Cluster, Document, eventually, running
+from tests.e2e.harness import Cluster, Document, running
+from tests.waiting import eventually
 from volcano.api import keys
 from volcano.api.resource import Resource
 from volcano.api.resources import (

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.harness import Cluster, eventually
+from tests.e2e.harness import Cluster
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("e2e")
 

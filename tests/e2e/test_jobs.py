@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.e2e.harness import Cluster, eventually, vcjob
+from tests.e2e.harness import Cluster, vcjob
+from tests.waiting import eventually
 from volcano.api.resources import JOBS, PODGROUPS, QUEUES
 
 pytestmark = pytest.mark.xdist_group("e2e")

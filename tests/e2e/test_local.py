@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.harness import eventually, running, vcjob
+from tests.e2e.harness import running, vcjob
+from tests.waiting import eventually
 from volcano.api.resources import JOBS, QUEUES
 
 pytestmark = pytest.mark.xdist_group("local")

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.harness import Cluster, Document, eventually
+from tests.e2e.harness import Cluster, Document
+from tests.waiting import eventually
 from volcano.api.resources import BATCH_JOBS, DEPLOYMENTS, PODS
 
 pytestmark = pytest.mark.xdist_group("e2e")

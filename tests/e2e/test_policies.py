@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.harness import Cluster, Document, eventually, vcjob
+from tests.e2e.harness import Cluster, Document, vcjob
+from tests.waiting import eventually
 from volcano.api import keys
 from volcano.api.resources import JOBS, PODS
 from volcano.kube.errors import ApiError

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.harness import SECONDS, Cluster, eventually, vcjob
+from tests.e2e.harness import SECONDS, Cluster, vcjob
+from tests.waiting import eventually
 from volcano.api.resources import COMMANDS, JOBS, QUEUES
 from volcano.kube.client import Client
 from volcano.kube.errors import BadRequest

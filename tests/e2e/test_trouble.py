@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.harness import Cluster, eventually, running
+from tests.e2e.harness import Cluster, running
+from tests.waiting import eventually
 from volcano.api.resources import CONFIGMAPS, QUEUES
 from volcano.kube.client import Client
 from volcano.kube.errors import ApiError

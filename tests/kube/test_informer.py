@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.kube.memory_api import MemoryApi
+from tests.waiting import until
 from volcano.api.core import Pod
 from volcano.api.resources import PODS
 from volcano.http.message import Request, Response
@@ -49,12 +50,6 @@ async def following(api: MemoryApi, recorder: Recorder | None = None) -> AsyncIt
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-async def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 @pytest.mark.parametrize("watch_list", [True, False], ids=["watch-list", "list-and-watch"])

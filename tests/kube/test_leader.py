@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 import pytest
 
+from tests.waiting import until
 from volcano.api.resources import LEASES
 from volcano.http.message import Request, Response
 from volcano.kube.client import Client
@@ -75,12 +75,6 @@ class Clock:
         return self.seconds
 
 
-async def eventually(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not holds():  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.01)
-
-
 async def forever() -> None:
     await asyncio.Event().wait()
 
@@ -141,16 +135,16 @@ def test_a_leader_that_cannot_renew_stops_its_work_and_stands_by(caplog: pytest.
                 turns.append("stops")
 
         running = asyncio.create_task(elector.run(work))
-        await eventually(lambda: turns == ["leads"])
+        await until(lambda: turns == ["leads"])
         assert elector.health() is None
         api.broken = True
-        await eventually(lambda: turns == ["leads", "stops"])
+        await until(lambda: turns == ["leads", "stops"])
         assert "could not renew the lease volcano-system/volcano within 0.3 s (held by a): standing by" in caplog.text
         api.broken = False
-        await eventually(lambda: turns == ["leads", "stops", "leads"])
+        await until(lambda: turns == ["leads", "stops", "leads"])
         api.spec["holderIdentity"] = "b"
         api.version += 1
-        await eventually(lambda: turns == ["leads", "stops", "leads", "stops"])
+        await until(lambda: turns == ["leads", "stops", "leads", "stops"])
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.http.test_tls import Authority
-from tests.kube.test_informer import Recorder, until
+from tests.kube.test_informer import Recorder
+from tests.waiting import until
 from volcano.api.core import ConfigMap, Event, Pod
 from volcano.api.meta import ObjectMeta
 from volcano.api.resources import CONFIGMAPS, EVENTS, PODS, QUEUES

@@ -6,9 +6,10 @@ import os
 import signal
 from typing import TYPE_CHECKING, Protocol
 
-from tests.e2e.harness import Cluster, eventually, running
+from tests.e2e.harness import Cluster, running
 from tests.kube_cluster import control_plane, volcano
 from tests.kube_cluster.programs import Programs
+from tests.waiting import eventually
 from volcano.api.resources import NODES
 from volcano.local.cluster import running as supervisor_of
 

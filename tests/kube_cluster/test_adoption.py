@@ -24,10 +24,11 @@ from tests.kube_cluster.left_behind import (
     leave_replica_set,
     owned_by,
 )
+from tests.waiting import until
 from volcano.api import resources
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.kube_cluster.control_plane import Address
     from volcano.api.resources import Resource
@@ -193,7 +194,7 @@ async def everything(client: Client) -> Seen:
 async def settled(address: Address) -> Seen:
     """What there is once all pods have a node and a while has passed without a change."""
     async with address.connected() as client:
-        await until(lambda: all_placed(client), 60)
+        await until(lambda: all_placed(client))
         last: Seen = {}
         async with asyncio.timeout(60):
             while last != (last := await everything(client)):  # noqa: ASYNC110 - silence is what is waited for
@@ -205,12 +206,6 @@ async def all_placed(client: Client) -> bool:
     pods = (await client.list(resources.PODS.untyped, NAMESPACE)).items
     mine = [pod for pod in pods if pod["metadata"]["name"].startswith(("submitted-", "admitted-"))]
     return len(mine) == 4 and all(pod["spec"].get("nodeName") for pod in mine)
-
-
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float) -> None:
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - the API server tells nobody
-            await asyncio.sleep(0.1)
 
 
 def without_managers(document: JsonObject) -> JsonObject:
@@ -295,10 +290,10 @@ def test_lives_go_on_where_they_stood(handover: Handover) -> None:
             for name in ("whole-worker-0", "whole-worker-1", "half-worker-0"):
                 await say(client, name, "Succeeded")
             await say(client, "restarted-worker-0", "Failed")
-            await until(lambda: has_phase(client, "whole", "Completed"), 30)
-            await until(lambda: has_phase(client, "half", "Completed"), 30)
+            await until(lambda: has_phase(client, "whole", "Completed"))
+            await until(lambda: has_phase(client, "half", "Completed"))
 
-            await until(lambda: has_phase(client, "restarted", "Restarting", "Pending"), 30)
+            await until(lambda: has_phase(client, "restarted", "Restarting", "Pending"))
             status = (await client.get(resources.JOBS.untyped, "restarted", NAMESPACE))["status"]
             assert (status["version"], status["retryCount"]) == (2, 2)
 

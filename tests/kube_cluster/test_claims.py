@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.kube_cluster import bare, control_plane
+from tests.waiting import until
 from volcano.api.meta import JsonObject
 from volcano.api.resources import (
     DEVICE_CLASSES,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("claims")]
 
-PATIENCE_SECONDS = 40.0
 OPTIONS = ("--disable-admission-plugins=ServiceAccount",)
 CONF = "actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n"
 
@@ -157,23 +157,12 @@ def _of_side(value: Any, side: Side) -> Any:
     return [_of_side(item, side) for item in value] if isinstance(value, list) else value
 
 
-async def eventually(what: str, check: Callable[[], Awaitable[Any]]) -> Any:
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not (found := await check()):  # noqa: ASYNC110 - the API server tells nobody
-                await asyncio.sleep(0.1)
-            return found
-    except TimeoutError:
-        pytest.fail(f"{what} in {PATIENCE_SECONDS} s")
-
-
 async def bound(client: Client, side: Side, name: str) -> JsonObject:
     async def check() -> JsonObject | None:
         pod = await client.get(PODS.untyped, name, side.name)
         return pod if pod["spec"].get("nodeName") else None
 
-    found: JsonObject = await eventually(f"pod {side.name}/{name} is not bound", check)
-    return found
+    return await until(check)
 
 
 async def attach(client: Client, side: Side) -> None:
@@ -184,7 +173,7 @@ async def attach(client: Client, side: Side) -> None:
         found: JsonObject | None = (claim.get("status") or {}).get("allocation")
         return found
 
-    allocation = await eventually(f"claim {side.name}/attached is not allocated", allocated)
+    allocation = await until(allocated)
     assert allocation["allocationTimestamp"]
     (result,) = allocation["devices"]["results"]
     pod = await client.get(PODS.untyped, "attached", side.name)

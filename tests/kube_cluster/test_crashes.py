@@ -13,7 +13,7 @@ import pytest
 
 from tests.kube_cluster import control_plane, crashing
 from tests.kube_cluster.load import COUNTER, NAMESPACE, Load
-from tests.kubectl.harness import eventually
+from tests.waiting import eventually
 from volcano.api.resources import CONFIGMAPS, JOBS, PODS, Resource
 from volcano.kube import config
 from volcano.kube.client import Client

@@ -9,7 +9,7 @@ import yaml
 
 from tests.kube_cluster import volcano
 from tests.kube_cluster.jobs import gang
-from tests.kubectl.harness import eventually
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.kube_cluster.sites import Members, Site

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.kube_cluster.test_other_projects import pod_spec
-from tests.kubectl.harness import eventually
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.kube_cluster.sites import Site

@@ -10,8 +10,9 @@ from tools.kube import where
 from tests.kube_cluster import control_plane, local_server, volcano
 from tests.kube_cluster.programs import Programs
 from tests.kubectl import binaries
-from tests.kubectl.harness import Kubectl, eventually
+from tests.kubectl.harness import Kubectl
 from tests.kubectl.objects import config_map, deployment, vcjob
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,15 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 RUN = """
 import sys, time
 from pathlib import Path
+from tests.waiting import eventually
 from tests.kube_cluster.programs import Programs
 
 programs = Programs(Path(sys.argv[1]))
@@ -33,10 +35,7 @@ def test_what_a_killed_run_started_ends_with_it(tmp_path: Path, how: signal.Sign
         left = int(run.stdout.readline())
         run.send_signal(how)
 
-    deadline = time.monotonic() + 10
-    while lives(left):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually("what was left to end", lambda: not lives(left))
 
 
 def lives(pid: int) -> bool:

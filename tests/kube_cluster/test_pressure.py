@@ -11,7 +11,7 @@ import pytest
 from tests.kube_cluster.background import Background
 from tests.kube_cluster.chart import ACCOUNTS, NAMESPACE
 from tests.kube_cluster.jobs import gang
-from tests.kubectl.harness import eventually
+from tests.waiting import eventually
 from volcano.api.resources import JOBS, PODGROUPS, PODS
 from volcano.kube import config
 from volcano.kube.client import Client

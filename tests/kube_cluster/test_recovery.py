@@ -22,7 +22,8 @@ from tests.kube_cluster.island import Island
 from tests.kube_cluster.jobs import gang
 from tests.kube_cluster.programs import Programs
 from tests.kubectl import binaries
-from tests.kubectl.harness import Kubectl, eventually
+from tests.kubectl.harness import Kubectl
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

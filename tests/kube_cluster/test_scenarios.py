@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.kube_cluster.jobs import gang
-from tests.kubectl.harness import eventually
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,13 +12,14 @@ import pytest
 
 from tests.kube_cluster import bare, control_plane, volcano
 from tests.kube_cluster.programs import free_ports
+from tests.waiting import until
 from volcano.api import keys, resources
 from volcano.controllers.fanout import each
 from volcano.controllers.hypernode.config import KEY
 from volcano.kube.errors import AlreadyExists
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.kube_cluster.bare import Server
     from volcano.api.shard import NodeShard
@@ -126,12 +127,6 @@ def test_shards_of_five_hundred_nodes(server: Server) -> None:
             assert first not in (await shards(client))["volcano"].status.nodes_to_add
 
     asyncio.run(main())
-
-
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - the API server tells nobody
-            await asyncio.sleep(0.05)
 
 
 async def have_sizes(client: Client) -> bool:

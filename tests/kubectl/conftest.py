@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kubectl import binaries
-from tests.kubectl.harness import Kubectl, eventually
+from tests.kubectl.harness import Kubectl
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

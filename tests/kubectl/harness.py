@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sysconfig
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from tests.waiting import eventually
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 READY_SECONDS = 60.0
 
@@ -124,11 +125,3 @@ class Cluster:
             )
             log.seek(0)
             assert done.returncode == 0, log.read()
-
-
-def eventually(what: str, condition: Callable[[], object]) -> None:
-    """Wait until `condition` returns something true."""
-    deadline = time.monotonic() + READY_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {READY_SECONDS:.0f} s for {what}"
-        time.sleep(0.05)

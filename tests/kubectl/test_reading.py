@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kubectl.harness import eventually
 from tests.kubectl.objects import config_map, pod, vcjob
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.kubectl.harness import Kubectl

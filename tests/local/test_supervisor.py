@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from tests.waiting import eventually
 
 PROGRAM = """
 import os, sys
@@ -64,18 +64,10 @@ def supervise(tmp_path: Path) -> Callable[[str], subprocess.Popen[str]]:
     return start
 
 
-def wait_for(look: Callable[[], Any], seconds: float = 10.0) -> Any:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = look()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not happen in time")
-
-
 def starts(log: Path) -> list[int]:
-    return [int(line.split()[1]) for line in log.read_text().splitlines()] if log.exists() else []
+    """The process ids of a daemon's starts; a line that is being written does not count."""
+    lines = log.read_text().rpartition("\n")[0].splitlines() if log.exists() else []
+    return [int(line.split()[1]) for line in lines]
 
 
 def is_gone(pid: int) -> bool:
@@ -83,14 +75,17 @@ def is_gone(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+    except (FileNotFoundError, ProcessLookupError):  # it has just gone
+        return True
 
 
 def test_a_killed_daemon_is_started_again(supervise, tmp_path):
     with supervise("sleeper") as process:
-        (first,) = wait_for(lambda: starts(tmp_path / "sleeper.log"))
+        (first,) = eventually("the daemon to start", lambda: starts(tmp_path / "sleeper.log"))
         os.kill(first, signal.SIGKILL)
-        pids = wait_for(lambda: len(starts(tmp_path / "sleeper.log")) == 2 and starts(tmp_path / "sleeper.log"))
+        pids = eventually("a second start", lambda: (found := starts(tmp_path / "sleeper.log"))[1:] and found)
         process.terminate()
 
     assert pids[0] != pids[1]
@@ -99,11 +94,11 @@ def test_a_killed_daemon_is_started_again(supervise, tmp_path):
 
 def test_daemons_end_with_a_killed_supervisor(supervise, tmp_path):
     with supervise("sleeper") as process:
-        (pid,) = wait_for(lambda: starts(tmp_path / "sleeper.log"))
+        (pid,) = eventually("the daemon to start", lambda: starts(tmp_path / "sleeper.log"))
         process.kill()
         process.wait()
 
-    wait_for(lambda: is_gone(pid))
+    eventually("the daemon to end", lambda: is_gone(pid))
 
 
 def test_a_daemon_that_cannot_start_leaves_its_reason_in_its_log(supervise, tmp_path):
@@ -117,9 +112,9 @@ def test_a_daemon_that_cannot_start_leaves_its_reason_in_its_log(supervise, tmp_
 
 def test_a_daemon_that_is_killed_while_the_cluster_starts_gets_another_chance(supervise, tmp_path):
     with supervise("sleeper", "starting") as process:
-        (first,) = wait_for(lambda: starts(tmp_path / "sleeper.log"))
+        (first,) = eventually("the daemon to start", lambda: starts(tmp_path / "sleeper.log"))
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: len(starts(tmp_path / "sleeper.log")) == 2)
+        eventually("a second start", lambda: len(starts(tmp_path / "sleeper.log")) == 2)
         process.terminate()
         said = process.stdout.read()
 
@@ -139,7 +134,7 @@ def test_a_daemon_that_cannot_start_is_named(supervise):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_daemon_that_does_not_want_to_end_is_killed(supervise, tmp_path, number):
     with supervise("stubborn") as process:
-        (pid,) = wait_for(lambda: starts(tmp_path / "stubborn.log"))
+        (pid,) = eventually("the daemon to start", lambda: starts(tmp_path / "stubborn.log"))
         process.send_signal(number)
 
     assert is_gone(pid)
@@ -148,7 +143,7 @@ def test_a_daemon_that_does_not_want_to_end_is_killed(supervise, tmp_path, numbe
 
 def test_a_cluster_that_is_wanted_no_more_ends(supervise, tmp_path):
     with supervise("sleeper") as process:
-        (pid,) = wait_for(lambda: starts(tmp_path / "sleeper.log"))
+        (pid,) = eventually("the daemon to start", lambda: starts(tmp_path / "sleeper.log"))
         (tmp_path / "unwanted").touch()
 
     assert is_gone(pid)

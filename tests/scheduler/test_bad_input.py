@@ -11,7 +11,8 @@ from typing import Any, get_origin
 import msgspec
 import pytest
 
-from tests.scheduler.daemon.bench import bench, eventually
+from tests.scheduler.daemon.bench import bench
+from tests.waiting import until
 from volcano.api.resources import EVENTS
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import Task
@@ -149,7 +150,7 @@ def test_a_configuration_that_cannot_be_used_is_rejected_in_log_metric_and_event
                 found = (await b.client.list(EVENTS)).items
                 return any(event.reason == "ConfigurationRejected" and said in event.message for event in found)
 
-            await eventually(told)
+            await until(told)
             assert b.scheduler.configuration.conf.actions == ("allocate",)
             assert 'reloads_total{outcome="rejected"} 1' in b.scheduler.metrics.registry.render().decode()
             assert "the configuration stays as it was" in caplog.text
@@ -158,7 +159,7 @@ def test_a_configuration_that_cannot_be_used_is_rejected_in_log_metric_and_event
             async def bound() -> bool:
                 return bool((await b.pod("train-worker-0")).spec.node_name)
 
-            await eventually(bound)
+            await until(bound)
 
     asyncio.run(scenario())
 

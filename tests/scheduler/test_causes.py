@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.scheduler.daemon.bench import bench, eventually
+from tests.scheduler.daemon.bench import bench
+from tests.waiting import until
 from volcano.api.resources import CONFIGMAPS, EVENTS, PODGROUPS, QUEUES, by_kind
 from volcano.cli.main import run
 from volcano.jobs.explain import explain, live_cycle
@@ -310,7 +311,7 @@ def test_on_a_running_cluster(name: str, tmp_path: Path) -> None:
             if cause.vanishing:
                 await b.client.delete(QUEUES, cause.vanishing)
             b.scheduler.leading = True
-            await eventually(lambda: _is_told(b.client))
+            await until(lambda: _is_told(b.client))
             return explain(await live_cycle(b.client), "podgroup", "train", "default")
 
     check(cause, asyncio.run(scenario()))

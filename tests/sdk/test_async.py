@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.sdk import work
-from tests.sdk.test_client import eventually
+from tests.waiting import eventually
 from volcano.api.resources import CRON_JOBS
 from volcano.kube.errors import Forbidden, NotFound
 from volcano.sdk import AsyncClient, AsyncJob, Client, Failed, Flow, Job, NoCluster
@@ -97,11 +97,11 @@ def test_a_schedule_starts_what_it_missed_and_gives_its_result(client: Client) -
     portal.run(api.patch(CRON_JOBS.untyped, "minutely", status, "default", subresource="status"))
     cron.resume()
 
-    eventually(lambda: bool(cron.jobs()))
+    eventually("a job", lambda: bool(cron.jobs()))
 
     assert cron.jobs()[0].result(30) == 49
     cron.delete()
-    eventually(lambda: not cron.jobs())
+    eventually("its jobs to go", lambda: not cron.jobs())
 
 
 def test_the_portal_ends_what_is_interrupted_and_iterates_to_the_end() -> None:

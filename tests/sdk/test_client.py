@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from tests.sdk import work
+from tests.waiting import eventually
 from volcano.api.batch import Job as JobObject
 from volcano.api.resources import EVENTS, PODS, QUEUES, SECRETS
 from volcano.sdk import (
@@ -42,13 +42,6 @@ def api(client: Client, verb: str, *arguments: Any, **keywords: Any) -> Any:
 
 def names_of_secrets(client: Client) -> set[str]:
     return {secret.metadata.name for secret in api(client, "list", SECRETS, "default").items}
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LONG
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -208,7 +201,7 @@ def test_a_result_whose_pod_is_gone_is_lost(client: Client) -> None:
     job = client.submit(work.square, 2)
     job.wait(LONG)
     api(client, "delete", PODS, f"{job.name}-member-0", "default")
-    eventually(lambda: not job.members())
+    eventually("its pods to go", lambda: not job.members())
     with pytest.raises(ResultLost, match="are gone"):
         job.result(LONG)
 
@@ -224,7 +217,7 @@ def test_a_job_is_suspended_and_resumed(client: Client) -> None:
     with pytest.raises(Cancelled, match="was suspended"):
         job.result(LONG)
     job.resume()
-    eventually(lambda: job.status().phase is Phase.RUNNING)
+    eventually("the job to run", lambda: job.status().phase is Phase.RUNNING)
     job.cancel()
     with pytest.raises(Cancelled, match="was cancelled"):
         job.result(LONG)
@@ -234,7 +227,7 @@ def test_a_gang_is_scaled(client: Client) -> None:
     job = client.submit("sleep 60", nodes=1)
     job.wait(LONG, until="running")
     job.scale(3)
-    eventually(lambda: job.status().running == 3)
+    eventually("three pods to run", lambda: job.status().running == 3)
     job.delete()
     with pytest.raises(ValueError, match="is no gang"):
         client.submit("true").scale(2)
@@ -254,7 +247,7 @@ def test_a_deleted_job_takes_its_files_along(client: Client) -> None:
     job = client.submit(work.square, 2)
     job.wait(LONG)
     job.delete()
-    eventually(lambda: f"{job.name}-files" not in names_of_secrets(client))
+    eventually("its secret to go", lambda: f"{job.name}-files" not in names_of_secrets(client))
 
 
 # Looking
@@ -273,7 +266,7 @@ def test_why_a_job_waits_is_what_vcctl_explain_says(client: Client, queue: str) 
     first = client.submit("sleep 60", cpu=1, queue=queue)
     first.wait(LONG, until="running")
     second = client.submit("true", cpu=1, queue=queue)
-    eventually(lambda: second.status().phase is Phase.PENDING)
+    eventually("the second job to be seen", lambda: second.status().phase is Phase.PENDING)
     reason = second.why_pending()
     assert reason is not None
     assert (reason["stage"], reason["blocker"]) == ("enqueue", "small")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.waiting import until
 from volcano.api.resources import CONFIGMAPS, JOBS, NODES
 from volcano.kube.client import Client
 from volcano.local.cluster import LocalError
@@ -26,14 +26,6 @@ def job(name: str, *command: str, replicas: int = 1) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"minAvailable": replicas, "tasks": tasks}}
 
 
-async def eventually(look: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(30):
-        while True:
-            if await look():
-                return
-            await asyncio.sleep(0.02)
-
-
 async def completed(client: Client, name: str) -> bool:
     return (await client.get(JOBS, name, "default")).status.state.phase == "Completed"
 
@@ -47,7 +39,7 @@ def test_a_gang_runs_in_a_cluster_of_this_process(tmp_path: Path) -> None:
     with local_cluster(cpus=2) as cluster:
         command = ("sh", "-c", f"echo done > {tmp_path}/$HOSTNAME")
         cluster.run(cluster.client.create(JOBS.untyped, job("gang", *command, replicas=2), "default"))
-        cluster.run(eventually(lambda: completed(cluster.client, "gang")))
+        cluster.run(until(lambda: completed(cluster.client, "gang")))
         root = cluster.root
         assert cluster.kubeconfig.exists()
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {
@@ -62,7 +54,7 @@ def test_a_cluster_lives_in_the_running_event_loop_and_keeps_its_objects(tmp_pat
     async def write() -> None:
         async with async_local_cluster(tmp_path / "root", simulated_nodes=2) as cluster:
             await cluster.client.create(CONFIGMAPS.untyped, {"metadata": {"name": "kept"}}, "default")
-            await eventually(lambda: has_nodes(cluster.client, 3))
+            await until(lambda: has_nodes(cluster.client, 3))
 
     async def read() -> str:
         async with async_local_cluster(tmp_path / "root") as cluster:
@@ -78,7 +70,7 @@ def test_pods_end_with_their_cluster(tmp_path: Path) -> None:
             trace = tmp_path / "trace"
             command = ("sh", "-c", f"while true; do echo . >> {trace}; sleep 0.05; done")
             await cluster.client.create(JOBS.untyped, job("endless", *command), "default")
-            await eventually(lambda: asyncio.to_thread(trace.exists))
+            await until(lambda: asyncio.to_thread(trace.exists))
         size = trace.stat().st_size
         await asyncio.sleep(0.2)
         assert trace.stat().st_size == size

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from tests.http.test_tls import Authority
+from tests.waiting import until
 from tests.webhooks.documents import job, pod, queue_document
 from volcano.api.resources import JOBS, MUTATING_WEBHOOKS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
 from volcano.http.client import Endpoint, HttpClient
@@ -104,14 +105,6 @@ async def ask(http: HttpClient, path: str, document: dict[str, Any], operation: 
 
 async def post(http: HttpClient, path: str, body: bytes, content_type: str = "application/json") -> Response:
     return await http.request("POST", path, headers={"content-type": content_type}, body=body)
-
-
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    for _ in range(500):
-        if await holds():
-            return
-        await asyncio.sleep(0.02)
-    pytest.fail("it did not come true in ten seconds")
 
 
 def test_the_daemon_registers_itself_and_answers_with_patches_and_causes():

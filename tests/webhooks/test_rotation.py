@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import until
 from tests.webhooks.documents import job, queue_document
 from tests.webhooks.test_certificates import write
-from tests.webhooks.test_daemon import FLAGS, SERVICE, api, ask, daemon, registered_bundle, run, until
+from tests.webhooks.test_daemon import FLAGS, SERVICE, api, ask, daemon, registered_bundle, run
 from volcano.api.resources import JOBS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
 from volcano.http.client import Endpoint, HttpClient, HttpError
 from volcano.http.tls import client_context

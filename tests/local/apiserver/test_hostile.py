@@ -10,11 +10,11 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.local.apiserver.api import CONFIGMAPS, configmap
+from tests.waiting import until
 from volcano.api.resources import CONFIGMAPS as CONFIG_MAPS
 from volcano.http.client import Endpoint, HttpClient
 from volcano.http.tls import client_context
@@ -183,9 +183,3 @@ def descriptors(count: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(5):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.local.node.cluster import until
+from tests.waiting import until
 from volcano.api.meta import JsonObject
 from volcano.api.resource import Resource
 from volcano.api.resources import (

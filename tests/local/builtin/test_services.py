@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.local.builtin.test_controllers import DEPLOYMENTS, World, in_world, web
-from tests.local.node.cluster import until
+from tests.waiting import until
 from volcano.api.meta import JsonObject
 from volcano.api.resources import ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES
 from volcano.local.builtin import endpoints

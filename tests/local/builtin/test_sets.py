@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from tests.local.builtin.test_controllers import TEMPLATE, world
-from tests.local.node.cluster import until
+from tests.waiting import until
 from volcano.api.meta import JsonObject
 from volcano.api.resources import (
     CONTROLLER_REVISIONS,

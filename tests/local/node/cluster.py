@@ -9,11 +9,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import SECONDS, until
 from volcano.api.meta import JsonObject
 from volcano.api.resources import PODS
 from volcano.http.server import serve
@@ -64,7 +65,7 @@ class Cluster:
     async def pods(self) -> list[JsonObject]:
         return (await self.client.list(PODS.untyped, "default")).items
 
-    async def phase(self, name: str, *wanted: str, seconds: float = 15.0) -> JsonObject:
+    async def phase(self, name: str, *wanted: str, seconds: float = SECONDS) -> JsonObject:
         """The pod, once it is in one of the wanted phases."""
         result: JsonObject = {}
 
@@ -75,12 +76,6 @@ class Cluster:
 
         await until(reached, seconds)
         return result
-
-
-async def until(condition: Callable[[], Awaitable[object]], seconds: float = 15.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - the condition is in another process
-            await asyncio.sleep(0.02)
 
 
 @asynccontextmanager

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.local.node.cluster import Cluster, cluster, until
+from tests.local.node.cluster import Cluster, cluster
+from tests.waiting import until
 from volcano.api import quantity
 from volcano.api.meta import JsonObject
 from volcano.api.resources import CONFIGMAPS, LEASES, NODES, PODS
@@ -167,7 +168,7 @@ def test_deletion_is_graceful_and_leaves_nothing() -> None:
         async def gone() -> bool:
             return not await world.pods() and not list((world.data_dir / "pods").iterdir())
 
-        await until(gone, 5)
+        await until(gone)
 
     on_cluster(story)
 
@@ -275,7 +276,7 @@ def test_a_gang_of_200_starts_within_seconds() -> None:
         async def running() -> bool:
             return Counter(pod["status"]["phase"] for pod in await world.pods())["Running"] == 200
 
-        await until(running, 30)
+        await until(running)
         assert time.monotonic() - began < 20
 
     on_cluster(story)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ import pytest
 
 import volcano
 from tests.local.node.pods import container_plan, pod_plan
+from tests.waiting import eventually
 from volcano.local.node.supervisor import record
 from volcano.local.node.supervisor.documents import ActionPlan, Mount, PodPlan, PodReport, ProbePlan
 from volcano.local.node.supervisor.isolation import available
@@ -23,14 +24,6 @@ from volcano.local.node.supervisor.isolation import available
 SOURCE = str(Path(volcano.__file__).parents[1])
 PROGRAM = f"import sys; sys.path.insert(0, {SOURCE!r}); from volcano.local.node.supervisor.zygote import main; main()"
 ISOLATION_FAULT = available()
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
-    return found
 
 
 class Supervised:
@@ -61,17 +54,17 @@ class Supervised:
 
     def report(self, uid: str = "u1") -> PodReport:
         path = self.root / "pods" / uid / "report.json"
-        return cast("PodReport", wait_for(lambda: record.read(str(path))))
+        return cast("PodReport", eventually("a report", lambda: record.read(str(path))))
 
     def finished(self, uid: str = "u1") -> PodReport:
-        return cast("PodReport", wait_for(lambda: (r := self.report(uid))["finished"] and r))
+        return cast("PodReport", eventually("the pod to end", lambda: (r := self.report(uid))["finished"] and r))
 
     def running(self, name: str = "main", uid: str = "u1") -> int:
         def pid() -> int:
             state = self.report(uid)["containers"][name]
             return state["pid"] if state["state"] == "running" else 0
 
-        return cast("int", wait_for(pid))
+        return cast("int", eventually("the process", pid))
 
     def stop(self, pid: int, grace_seconds: float, uid: str = "u1") -> None:
         order = {"grace_seconds": grace_seconds, "reason": "Deleted"}
@@ -197,7 +190,7 @@ def test_processes_that_left_the_group_end_with_the_pod(supervised: Supervised) 
     script = "setsid sleep 1000 & echo $!; sleep 0.2"
     supervised.start(pod_plan(container_plan("sh", "-c", script)))
     supervised.finished()
-    wait_for(lambda: not [p for p in _sleepers() if "1000" in p])
+    eventually("the sleepers to end", lambda: not [p for p in _sleepers() if "1000" in p])
 
 
 def _sleepers() -> list[str]:
@@ -217,7 +210,7 @@ def test_a_pod_whose_folder_was_removed_ends(supervised: Supervised) -> None:
     pid = supervised.running()
     (supervised.root / "pods").rename(supervised.root / "elsewhere")
     os.kill(supervisor, signal.SIGTERM)  # instead of waiting until it looks
-    wait_for(lambda: gone(supervisor))
+    eventually("the process to end", lambda: gone(supervisor))
     assert gone(pid)
 
 
@@ -226,9 +219,9 @@ def test_a_killed_supervisor_takes_its_containers_along_and_its_successor_report
 ) -> None:
     pid = supervised.start(pod_plan(container_plan("sh", "-c", "echo once; sleep 100")))
     child = supervised.running()
-    wait_for(lambda: supervised.log())
+    eventually("output", lambda: supervised.log())
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: gone(child))
+    eventually("the process to end", lambda: gone(child))
     assert not supervised.report()["finished"]
 
     supervised.fork("u1")
@@ -241,10 +234,10 @@ def test_the_successor_restarts_what_the_policy_asks_for(supervised: Supervised)
     pid = supervised.start(pod_plan(container_plan("sleep", "100", restart="Always")))
     child = supervised.running()
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: gone(child))
+    eventually("the process to end", lambda: gone(child))
     second = supervised.fork("u1")
 
-    wait_for(lambda: supervised.report()["containers"]["main"]["restarts"] == 1)
+    eventually("a restart", lambda: supervised.report()["containers"]["main"]["restarts"] == 1)
     supervised.stop(second, 0)
     assert supervised.finished()["containers"]["main"]["last"]["reason"] == "SupervisorLost"  # type: ignore[index]
 
@@ -329,9 +322,9 @@ def test_readiness_follows_its_probe(supervised: Supervised) -> None:
     supervised.running()
     assert not supervised.report()["containers"]["main"]["is_ready"]
     (supervised.root / "ready").touch()
-    wait_for(lambda: supervised.report()["containers"]["main"]["is_ready"])
+    eventually("readiness", lambda: supervised.report()["containers"]["main"]["is_ready"])
     (supervised.root / "ready").unlink()
-    wait_for(lambda: not supervised.report()["containers"]["main"]["is_ready"])
+    eventually("readiness to end", lambda: not supervised.report()["containers"]["main"]["is_ready"])
     supervised.stop(pid, 0)
     supervised.finished()
 
@@ -342,7 +335,7 @@ def test_a_container_that_fails_to_live_is_restarted(supervised: Supervised) -> 
     pid = supervised.start(pod_plan(main))
     supervised.running()
     (supervised.root / "sick").touch()
-    wait_for(lambda: supervised.report()["containers"]["main"]["restarts"] == 1)
+    eventually("a restart", lambda: supervised.report()["containers"]["main"]["restarts"] == 1)
     supervised.stop(pid, 0)
     supervised.finished()
 
@@ -351,14 +344,14 @@ def test_ports_and_urls_are_probed(supervised: Supervised) -> None:
     server = "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler); "
     server += "print(s.server_port, flush=True); s.serve_forever()"
     supervised.start(pod_plan(container_plan(sys.executable, "-c", server), uid="server"))
-    port = int(wait_for(lambda: supervised.log(uid="server")))
+    port = int(eventually("output", lambda: supervised.log(uid="server")))
     for kind, target, ready in (("tcp", port, True), ("http", port, True), ("tcp", 1, False)):
         uid = f"{kind}-{target}"
         probe = probing(kind=kind, port=target)
         supervised.start(pod_plan(container_plan("sleep", "100", probes={"readiness": probe}), uid=uid))
         supervised.running(uid=uid)
         if ready:
-            wait_for(lambda uid=uid: supervised.report(uid)["containers"]["main"]["is_ready"])
+            eventually("readiness", lambda uid=uid: supervised.report(uid)["containers"]["main"]["is_ready"])
         else:
             time.sleep(0.3)
             assert not supervised.report(uid)["containers"]["main"]["is_ready"]
@@ -371,7 +364,7 @@ def test_hooks_run_after_the_start_and_before_the_end(supervised: Supervised) ->
     }
     script = f"trap 'test -e {supervised.root}/stopping && exit 5' TERM; while true; do sleep 0.02; done"
     pid = supervised.start(pod_plan(container_plan("sh", "-c", script, **hooks)))
-    wait_for((supervised.root / "started").exists)
+    eventually("the process to start", (supervised.root / "started").exists)
     time.sleep(0.1)
     supervised.stop(pid, 5)
 
@@ -388,7 +381,7 @@ def test_a_probe_sees_the_files_of_its_container(supervised: Supervised) -> None
     main = container_plan("sleep", "100", mounts=mounts, probes={"readiness": probe})
     supervised.start(pod_plan(main, isolate=True, hostname="p"))
 
-    wait_for(lambda: supervised.report()["containers"]["main"]["is_ready"])
+    eventually("readiness", lambda: supervised.report()["containers"]["main"]["is_ready"])
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs /proc/PID/smaps_rollup")

@@ -7,7 +7,8 @@ import asyncio
 import msgspec
 import pytest
 
-from tests.scheduler.daemon.bench import bench, eventually
+from tests.scheduler.daemon.bench import bench
+from tests.waiting import until
 from volcano.api import keys
 from volcano.api.core import Pod
 from volcano.api.core.pods import PodSchedulingGate
@@ -60,7 +61,7 @@ def test_a_gated_gang_runs_on_a_real_server() -> None:
             async def bound() -> bool:
                 return all([(await b.pod(name)).spec.node_name for name in ("p0", "p1")])
 
-            await eventually(bound)
+            await until(bound)
             assert (await b.pod("p0")).spec.scheduling_gates == []
 
     asyncio.run(scenario())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from tests.waiting import until
 from volcano.api.core import Pod
 from volcano.api.resources import NODES, PODGROUPS, PODS, QUEUES
 from volcano.api.scheduling import PodGroup
@@ -40,12 +41,6 @@ class Bench:
         return await self.client.get(PODGROUPS, name, "default")
 
 
-async def eventually(check: Callable[[], Awaitable[bool]], seconds: float = 5.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not await check():  # noqa: ASYNC110 - the API server tells nobody
-            await asyncio.sleep(0.01)
-
-
 @asynccontextmanager
 async def bench(nodes: int = 1, cpu: int = 4, **flags: object) -> AsyncIterator[Bench]:
     """An API server with simulated nodes and a scheduler that has seen it."""
@@ -60,7 +55,7 @@ async def bench(nodes: int = 1, cpu: int = 4, **flags: object) -> AsyncIterator[
     scheduler = Scheduler(client, Flags(leader_elect=False, **flags), seed=1)  # type: ignore[arg-type]
     running = asyncio.create_task(scheduler.run(stop))
     try:
-        await eventually(lambda: _is_ready(scheduler))
+        await until(lambda: _is_ready(scheduler))
         await client.patch(QUEUES, "default", {"status": {"state": "Open"}}, subresource="status")
         yield Bench(client, scheduler, stop, running)
     finally:

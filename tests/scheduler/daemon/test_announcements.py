@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.scheduler.daemon.bench import bench, eventually
+from tests.scheduler.daemon.bench import bench
+from tests.waiting import until
 from volcano.api.core import Event
 from volcano.api.resources import EVENTS, PODS
 from volcano.scheduler.daemon.announcements import BURST
@@ -23,7 +24,7 @@ def events_after(pods: int, gangs: int = 1) -> list[Event]:
             async def bound() -> bool:
                 return all(pod.spec.node_name for pod in (await b.client.list(PODS)).items)
 
-            await eventually(bound)
+            await until(bound)
             await b.scheduler.outbox.drain()
             await b.scheduler.recorder.flush()
             return [event for event in (await b.client.list(EVENTS)).items if event.reason == "Scheduled"]

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.scheduler.daemon.bench import Bench, bench, eventually
+from tests.scheduler.daemon.bench import Bench, bench
+from tests.waiting import until
 from volcano.api import keys
 from volcano.api.core import ResourceClaim
 from volcano.api.core.dra import ClaimAllocation
@@ -69,7 +70,7 @@ def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound() -> None:
             async def bound() -> bool:
                 return bool((await b.pod("train-0")).spec.node_name)
 
-            await eventually(bound)
+            await until(bound)
             claim = await claim_of(b)
             assert claim.status.allocation is not None
             assert [result.device for result in claim.status.allocation.devices.results] == ["gpu0"]
@@ -104,7 +105,7 @@ def test_a_claim_for_extended_resources_is_made_with_the_binding() -> None:
             async def bound() -> bool:
                 return bool((await b.pod("train-0")).spec.node_name)
 
-            await eventually(bound)
+            await until(bound)
             (claim,) = (await b.client.list(RESOURCE_CLAIMS)).items
             assert claim.status.allocation is not None
             assert [result.device for result in claim.status.allocation.devices.results] == ["gpu0"]
@@ -146,7 +147,7 @@ def test_a_binding_waits_until_devices_are_ready(condition: str) -> None:
             async def written() -> bool:
                 return (await claim_of(b)).status.allocation is not None
 
-            await eventually(written)
+            await until(written)
             assert (await claim_of(b)).status.allocation.allocation_timestamp  # type: ignore[union-attr]
             if condition:
                 assert not waiting.done()
@@ -184,7 +185,7 @@ def test_a_pod_learns_its_card_with_its_binding(tmp_path: Path) -> None:
             async def bound() -> bool:
                 return bool((await b.pod("train-0")).spec.node_name)
 
-            await eventually(bound)
+            await until(bound)
             assert (await b.pod("train-0")).metadata.annotations[keys.GPU_INDEX] == "0"
             assert "configmaps/kube-system/volcano-vgpu-device-config" in b.scheduler.feed.informers
 

@@ -6,7 +6,8 @@ import asyncio
 import statistics
 import time
 
-from tests.scheduler.daemon.bench import bench, eventually
+from tests.scheduler.daemon.bench import bench
+from tests.waiting import until
 from volcano.api.resources import PODS, QUEUES
 from volcano.testing.builders import gang
 
@@ -19,7 +20,7 @@ def test_a_gang_is_bound_soon_after_it_is_created() -> None:
             async def bound() -> bool:
                 return all([(await b.pod(f"train-worker-{i}")).spec.node_name for i in range(4)])
 
-            await eventually(bound)
+            await until(bound)
 
     asyncio.run(scenario())
 
@@ -32,7 +33,7 @@ def test_a_gang_that_does_not_fit_is_told_why_once() -> None:
             async def told() -> bool:
                 return bool((await b.pod_group("train")).status.conditions)
 
-            await eventually(told)
+            await until(told)
             await asyncio.sleep(0.3)
             condition = (await b.pod_group("train")).status.conditions[0]
             version = (await b.pod_group("train")).metadata.resource_version
@@ -74,7 +75,7 @@ def test_a_refused_bind_is_undone_and_tried_again() -> None:
             async def bound() -> bool:
                 return bool((await b.pod("train-worker-0")).spec.node_name)
 
-            await eventually(bound)
+            await until(bound)
             assert refused == ["train-worker-0"]
 
     asyncio.run(scenario())
@@ -91,7 +92,7 @@ def test_an_idle_scheduler_binds_within_a_tenth_of_a_second() -> None:
                 async def bound(name: str = f"g{number}-worker-0") -> bool:
                     return bool((await b.pod(name)).spec.node_name)
 
-                await eventually(bound)
+                await until(bound)
                 took.append(time.monotonic() - began)
                 await asyncio.sleep(0.05)
             return statistics.median(took)
@@ -107,13 +108,13 @@ def test_deleted_pods_give_their_room_back() -> None:
             async def first_bound() -> bool:
                 return bool((await b.pod("first-worker-0")).spec.node_name)
 
-            await eventually(first_bound)
+            await until(first_bound)
             await b.submit(gang("second", pods=1, cpu=1))
             await b.client.delete(PODS, "first-worker-0", "default", grace_seconds=0)
 
             async def second_bound() -> bool:
                 return bool((await b.pod("second-worker-0")).spec.node_name)
 
-            await eventually(second_bound)
+            await until(second_bound)
 
     asyncio.run(scenario())

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from tests.scheduler.daemon.bench import eventually
+from tests.waiting import until
 from volcano.api.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES
 from volcano.http.message import Request, Response
 from volcano.kube import complaints
@@ -83,15 +83,15 @@ def test_what_cannot_be_seen_is_named_in_readiness_and_an_event(
                 found = (await client.list(EVENTS)).items
                 return any(e.reason == "Waits" and words in e.message and e.type == "Warning" for e in found)
 
-            await eventually(told)
+            await until(told)
             assert words in (scheduler.is_ready() or "")
             answers.clear()
 
             async def over() -> bool:
                 return any(event.reason == "Resumed" for event in (await client.list(EVENTS)).items)
 
-            await eventually(over)
-            await eventually(lambda: is_ready(scheduler))
+            await until(over)
+            await until(lambda: is_ready(scheduler))
 
     asyncio.run(scenario())
 
@@ -106,7 +106,7 @@ def test_a_server_that_is_busy_is_asked_again_when_it_says() -> None:
             added = await client.create(NODES, node("n0", cpu=4))
             added.status = node("n0", cpu=4).status
             await client.update(NODES, added, subresource="status")
-            await eventually(lambda: is_ready(scheduler))
+            await until(lambda: is_ready(scheduler))
             await client.patch(QUEUES, "default", {"status": {"state": "Open"}}, subresource="status")
             REQUESTS.clear()
             answers["api"] = answers["apis"] = busy
@@ -120,7 +120,7 @@ def test_a_server_that_is_busy_is_asked_again_when_it_says() -> None:
             async def bound() -> bool:
                 return bool((await client.get(PODS, "train-worker-0", "default")).spec.node_name)
 
-            await eventually(bound, seconds=10)
+            await until(bound)
 
     asyncio.run(scenario())
 

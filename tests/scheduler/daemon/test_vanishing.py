@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from tests.scheduler.daemon.bench import Bench, bench, eventually
+from tests.scheduler.daemon.bench import Bench, bench
+from tests.waiting import until
 from volcano.api.resources import EVENTS, NODES, PODS, QUEUES
 from volcano.testing.builders import gang, node, queue
 
@@ -14,7 +15,7 @@ from volcano.testing.builders import gang, node, queue
 async def start(b: Bench, name: str, cpu: int, queue_name: str = "default") -> None:
     """A pod that the scheduler binds and the node runs."""
     await b.submit(gang(name, pods=1, cpu=cpu, queue=queue_name))
-    await eventually(lambda: is_bound(b, name))
+    await until(lambda: is_bound(b, name))
     running = {"status": {"phase": "Running"}}
     await b.client.patch(PODS, f"{name}-worker-0", running, "default", subresource="status")
 
@@ -41,14 +42,14 @@ def test_a_node_object_that_is_deleted_and_made_again(caplog: pytest.LogCaptureF
             await start(b, "runs", cpu=3)
             await b.client.delete(NODES, "n0")
             words = "node n0 was deleted with 1 pods on it"
-            await eventually(lambda: says(b, "Node", "NodeDeleted", words))
+            await until(lambda: says(b, "Node", "NodeDeleted", words))
             assert words in caplog.text
 
             await add_node(b, "n0", cpu=4)
             await b.submit(gang("large", pods=1, cpu=2))
             await b.submit(gang("small", pods=1, cpu=1))
 
-            await eventually(lambda: is_bound(b, "small"))
+            await until(lambda: is_bound(b, "small"))
             assert not await is_bound(b, "large")
             assert (await b.pod("runs-worker-0")).status.phase == "Running"
 
@@ -68,7 +69,7 @@ def test_a_queue_that_is_deleted_under_running_jobs() -> None:
             await b.submit(gang("waits", pods=1, cpu=2, queue="research"))
 
             await b.client.delete(QUEUES, "research")
-            await eventually(lambda: says(b, "PodGroup", "QueueNotFound", "queue 'research' does not exist"))
+            await until(lambda: says(b, "PodGroup", "QueueNotFound", "queue 'research' does not exist"))
             await b.client.delete(PODS, "elsewhere-worker-0", "default", grace_seconds=0)
             await start(b, "next", cpu=1)
             assert not await is_bound(b, "waits")
@@ -76,7 +77,7 @@ def test_a_queue_that_is_deleted_under_running_jobs() -> None:
 
             await b.client.create(QUEUES, queue("research"))
             await b.client.patch(QUEUES, "research", {"status": {"state": "Open"}}, subresource="status")
-            await eventually(lambda: is_bound(b, "waits"))
+            await until(lambda: is_bound(b, "waits"))
             assert (await b.pod("runs-worker-0")).status.phase == "Running"
 
     asyncio.run(scenario())

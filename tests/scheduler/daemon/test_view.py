@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.scheduler.daemon.bench import bench, eventually
+from tests.scheduler.daemon.bench import bench
+from tests.waiting import until
 from volcano.api.core import EnvVar, Pod
 from volcano.api.narrow import narrowed
 from volcano.scheduler.daemon.view import PODS_IN_VIEW
@@ -121,7 +122,7 @@ def test_a_plugin_sees_whole_pods_if_it_wants_to(
             async def said() -> bool:
                 return seen in caplog.text
 
-            await eventually(said)
+            await until(said)
 
     asyncio.run(scenario())
 

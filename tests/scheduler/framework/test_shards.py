@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from tests.scheduler.daemon.bench import bench, eventually
+from tests.scheduler.daemon.bench import bench
+from tests.waiting import until
 from volcano.api.meta import ObjectMeta
 from volcano.api.resources import NODE_SHARDS
 from volcano.api.shard import NodeShard, NodeShardSpec, NodeShardStatus
@@ -82,7 +83,7 @@ def test_the_daemon_keeps_to_its_shard_and_says_what_it_uses() -> None:
                 pods = [await b.pod(f"train-worker-{i}") for i in range(2)]
                 return live.status.nodes_in_use == [second] and all(pod.spec.node_name for pod in pods)
 
-            await eventually(settled)
+            await until(settled)
             assert {(await b.pod(f"train-worker-{i}")).spec.node_name for i in range(2)} == {second}
 
     asyncio.run(scenario())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from tests.local.apiserver.api import Api, api
+from tests.waiting import until
 from volcano.local.apiserver.app import ApiServer
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -120,12 +120,12 @@ async def test_versions_show_the_same_objects_under_their_names() -> None:
 
 
 async def until_gone(call: Api, path: str) -> bool:
-    """Whether the path is served no more, soon."""
-    for _ in range(100):
-        if (await call.get(path)).status == 404:
-            return True
-        await asyncio.sleep(0.01)
-    return False
+    """The path is served no more, soon."""
+
+    async def gone() -> bool:
+        return (await call.get(path)).status == 404
+
+    return await until(gone)
 
 
 async def test_definitions_outlive_the_server(tmp_path: Any) -> None:
