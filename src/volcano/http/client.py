@@ -9,19 +9,12 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from ssl import SSLContext
 
-from volcano.http.exchange import (
-    ClientConnection,
-    ConnectionClosed,
-    HttpError,
-    ProtocolError,
-    RequestTimeout,
-    StreamingResponse,
-)
+from volcano.http.endpoint import Endpoint
+from volcano.http.errors import ConnectFailed, ConnectionClosed, HttpError, ProtocolError, RequestTimeout
+from volcano.http.exchange import ClientConnection, StreamingResponse
 from volcano.http.message import Response
-from volcano.http.proxy import open_tunnel
+from volcano.http.tunnel import open_tunnel
 from volcano.http.unix import short_path
 
 __all__ = [
@@ -37,35 +30,6 @@ __all__ = [
 
 IDLE_SECONDS = 90.0
 REPLAYABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
-
-
-class ConnectFailed(HttpError):
-    """No connection could be made: nothing was sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a server listens: TCP (with TLS when `ssl` is set) or a Unix socket."""
-
-    host: str = "127.0.0.1"
-    port: int = 80
-    ssl: SSLContext | None = None
-    server_name: str | None = None
-    unix_path: str | None = None
-    proxy_url: str | None = None
-
-    @property
-    def authority(self) -> str:
-        if self.unix_path is not None:
-            return "localhost"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        default = 443 if self.ssl else 80
-        return host if self.port == default else f"{host}:{self.port}"
-
-    def __str__(self) -> str:
-        if self.unix_path is not None:
-            return f"unix://{self.unix_path}"
-        return f"{'https' if self.ssl else 'http'}://{self.authority}"
 
 
 class HttpClient:
@@ -91,6 +55,7 @@ class HttpClient:
         self._busy: set[ClientConnection] = set()
         self._slots = asyncio.Semaphore(max_connections)
         self._closed = False
+        self._retired = False
         self._static = b""
         self.set_headers(headers)
 
@@ -156,6 +121,17 @@ class HttpClient:
             finally:
                 self._release(connection)
 
+    def retire(self) -> None:
+        """Keep no connection beyond the exchange it is in: there is another client of this server now."""
+        self._retired = True
+        self.drop_idle()
+
+    def drop_idle(self) -> None:
+        """Close the connections that wait for their next request, as when TLS has something else to show."""
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+
     async def close(self) -> None:
         """Close every connection; requests in flight fail."""
         self._closed = True
@@ -198,7 +174,7 @@ class HttpClient:
 
     def _release(self, connection: ClientConnection) -> None:
         self._busy.discard(connection)
-        if connection.usable and not self._closed:
+        if connection.usable and not self._closed and not self._retired:
             self._idle.append(connection)
         else:
             connection.close()

@@ -11,30 +11,11 @@ from typing import cast
 
 import httptools
 
+from volcano.http.errors import ConnectionClosed, HttpError, ProtocolError, RequestTimeout
 from volcano.http.message import Response
 from volcano.http.sockets import keep_probing
 
 READ_AHEAD_BYTES = 256 * 1024
-
-
-class HttpError(ConnectionError):
-    """The exchange failed below the level of HTTP answers."""
-
-
-class ConnectionClosed(HttpError):
-    """The server closed the connection before the answer was complete; `answered` tells whether it had begun."""
-
-    def __init__(self, message: str, *, answered: bool) -> None:
-        super().__init__(message)
-        self.answered = answered
-
-
-class ProtocolError(HttpError):
-    """The server sent something that is not HTTP/1.1."""
-
-
-class RequestTimeout(HttpError, TimeoutError):
-    """The answer did not arrive in time."""
 
 
 class StreamingResponse:

@@ -5,11 +5,14 @@ Nothing here knows about sockets; `server` and `client` turn these into bytes an
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, unquote_plus
+
+if TYPE_CHECKING:
+    import asyncio
 
 Query = list[tuple[str, str]]
 
@@ -52,7 +55,7 @@ class Request:
         return [value for key, value in self.query if key == name]
 
 
-Upgrade = Callable[[asyncio.Transport, bytes], asyncio.BaseProtocol]
+Upgrade = Callable[["asyncio.Transport", bytes], "asyncio.BaseProtocol"]
 """Takes over a connection after a 101 answer: receives the transport and the bytes already read beyond the request."""
 
 

@@ -5,8 +5,10 @@ Servers reload their certificate by calling `load_identity` again on the same co
 
 from __future__ import annotations
 
+import os
 import ssl
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 Pem = bytes | Path
@@ -20,14 +22,15 @@ def client_context(
     verify: bool = True,
 ) -> ssl.SSLContext:
     """A context that trusts `authority` (default: the system's) and shows `certificate` when the server asks."""
-    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
+    if verify and authority is None:
+        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     elif authority is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_verify_locations(cadata=read_pem(authority).decode("ascii"))
     context.set_alpn_protocols(["http/1.1"])
     if certificate is not None and key is not None:
@@ -52,11 +55,25 @@ def load_identity(context: ssl.SSLContext, certificate: Pem, key: Pem) -> None:
     if isinstance(certificate, Path) and isinstance(key, Path):
         context.load_cert_chain(certificate, key)
         return
-    with tempfile.TemporaryDirectory() as folder:  # of mode 0700: the standard library reads keys from files only
-        paths = Path(folder, "certificate.pem"), Path(folder, "key.pem")
-        for path, pem in zip(paths, (certificate, key), strict=True):
-            path.write_bytes(read_pem(pem))
-        context.load_cert_chain(*paths)
+    with readable(read_pem(certificate) + b"\n" + read_pem(key)) as path:
+        context.load_cert_chain(path)
+
+
+@contextmanager
+def readable(pem: bytes) -> Iterator[str]:
+    """A path to read `pem` from, because the standard library takes keys from files only; in memory where it can be."""
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
+        with os.fdopen(os.memfd_create("pem", os.MFD_CLOEXEC), "wb") as file:
+            file.write(pem)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:  # of mode 0600
+        file.write(pem)
+        file.flush()
+        yield file.name
 
 
 def read_pem(pem: Pem) -> bytes:
