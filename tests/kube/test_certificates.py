@@ -49,7 +49,7 @@ def ended(authority: Authority) -> tuple[bytes, bytes]:
     [
         ("another authority", "certificate verify failed"),
         ("ended", "certificate has expired"),
-        ("client", "configmaps (the client certificate has expired)"),
+        ("client", "configmaps (the client certificate has expired (given address): no credentials are given"),
     ],
 )
 def test_a_certificate_that_cannot_be_accepted_is_named_until_it_is_replaced(kind: str, words: str) -> None:

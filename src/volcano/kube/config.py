@@ -1,18 +1,20 @@
 """How to reach a cluster: the resolved connection settings, and where they are looked for.
 
-`kubeconfig` reads kubeconfig files, `credentials` renews tokens; `transport` connects with the result.
+`kubeconfig` reads kubeconfig files, `credentials` renews tokens; `transport` connects with the result, and `renewal`
+tells it when the files have changed.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import SSLContext, SSLError
 
-from volcano.http.tls import client_context
+from volcano.http.tls import Pem, client_context
 from volcano.kube.credentials import FileToken, TokenSource
+from volcano.kube.renewal import Origin, stamps_of
 
 __all__ = ["ClusterConfig", "ConfigError", "TokenSource", "in_cluster", "load"]
 
@@ -27,7 +29,8 @@ class ConfigError(Exception):
 class ClusterConfig:
     """A server and how to authenticate to it. `server` is an http(s) URL or `unix:///path/to/socket`.
 
-    `source` says where the settings come from, for error messages.
+    `source` says where the settings come from, for error messages; `origin` says it of those that can be read again.
+    `certificate` is the client's that `ssl` shows.
     """
 
     server: str
@@ -39,6 +42,8 @@ class ClusterConfig:
     proxy_url: str | None = None
     compression: bool = True
     source: str = ""
+    certificate: Pem | None = None
+    origin: Origin | None = None
 
 
 def load(
@@ -64,8 +69,7 @@ def load(
     if context:
         raise ConfigError(f"context {context!r}: no kubeconfig exists at {' or '.join(map(str, paths))}")
     if "KUBERNETES_SERVICE_HOST" in environment and (service_account / "token").exists():
-        config = in_cluster(environment, service_account)
-        return replace(config, server=master) if master else config
+        return in_cluster(environment, service_account, master)
     if master:
         return ClusterConfig(master, client_context() if master.startswith("https:") else None, source="--master")
     raise ConfigError(
@@ -74,22 +78,26 @@ def load(
     )
 
 
-def in_cluster(environment: Mapping[str, str] = os.environ, service_account: Path = SERVICE_ACCOUNT) -> ClusterConfig:
-    """The settings a pod finds in its environment and its mounted service account."""
+def in_cluster(
+    environment: Mapping[str, str] = os.environ, service_account: Path = SERVICE_ACCOUNT, master: str | None = None
+) -> ClusterConfig:
+    """The settings a pod finds in its environment and its mounted service account; `master` replaces the address."""
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
         raise ConfigError("KUBERNETES_SERVICE_HOST is not set: this process does not run in a pod")
     authority = service_account / "ca.crt"
+    stamps = stamps_of([authority])
     try:
         ssl_context = client_context(authority=authority)
     except (OSError, SSLError) as error:
         raise ConfigError(f"{authority}: cannot read the cluster's certificate authority: {error}") from error
     namespace_file = service_account / "namespace"
     return ClusterConfig(
-        server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        server=master or (f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"),
         ssl=ssl_context,
         token=FileToken(service_account / "token"),
         namespace=namespace_file.read_text().strip() if namespace_file.exists() else "default",
         source=f"the service account at {service_account}",
+        origin=Origin((authority,), stamps, lambda: in_cluster(environment, service_account, master)),
     )

@@ -19,6 +19,7 @@ from volcano.api.meta import without_nulls
 from volcano.http.tls import Pem, client_context
 from volcano.kube.config import ClusterConfig, ConfigError
 from volcano.kube.credentials import ExecPlugin, FileToken, StaticToken, TokenSource
+from volcano.kube.renewal import Origin, Stamps, stamps_of
 
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
@@ -104,6 +105,7 @@ def load_files(
     paths: Sequence[Path], context: str | None = None, master: str | None = None, *, must_exist: bool = False
 ) -> ClusterConfig:
     """The connection of a context found in these files. Of entries with the same name the first one counts."""
+    before = stamps_of(paths)
     files = [(path, read(path)) for path in paths if must_exist or path.exists()]
     shown = ", ".join(str(path) for path, _ in files)
     wanted = context or next((file.current_context for _, file in files if file.current_context), "")
@@ -127,6 +129,12 @@ def load_files(
     config = resolver.resolve(master)
     config.namespace = entry.context.namespace or "default"
     config.source = f"context {wanted!r} of {path}"
+    # Whoever chooses another context meanwhile means the next command, not one that runs.
+    config.origin = Origin(
+        (*paths, *resolver.read_files),
+        (*before, *resolver.stamps),
+        lambda: load_files(paths, wanted, master, must_exist=must_exist),
+    )
     return config
 
 
@@ -165,6 +173,9 @@ class Resolver:
         self.user_folder = user_path.parent
         self.cluster_place = f"{cluster_path}: clusters[{cluster.name!r}]"
         self.user_place = f"{user_path}: users[{user.name!r}]"
+        self.read_files: list[Path] = []
+        self.stamps: Stamps = ()
+        """Of the files, right before they were read."""
 
     def resolve(self, master: str | None) -> ClusterConfig:
         server = master or self.cluster.server
@@ -183,6 +194,7 @@ class Resolver:
             headers=self.headers() if secure or server.startswith("unix:") else [],
             proxy_url=self.cluster.proxy_url or None,
             compression=not self.cluster.disable_compression,
+            certificate=self.pem("user", "client-certificate") if secure else None,
         )
 
     def context(self) -> ssl.SSLContext:
@@ -222,6 +234,9 @@ class Resolver:
             raise ConfigError(
                 f"{place}.{field}: the file {path} does not exist: the kubeconfig is stale, fetch it again"
             )
+        if path not in self.read_files:
+            self.read_files.append(path)
+            self.stamps += stamps_of([path])
         return path
 
     def token(self, context: ssl.SSLContext | None) -> TokenSource | None:

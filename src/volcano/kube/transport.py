@@ -16,6 +16,8 @@ from volcano.http.client import ConnectFailed, Endpoint, HttpClient
 from volcano.http.message import Handler, Peer, Request, Response, format_target
 from volcano.http.proxy import is_loopback, proxy_from
 from volcano.kube.config import ClusterConfig, ConfigError, TokenSource
+from volcano.kube.refusals import distrust, explained
+from volcano.kube.renewal import Renewal
 
 UNIX = "unix://"
 ADMIN = Peer(common_name="volcano", organizations=("system:masters",), unix=True)
@@ -66,11 +68,9 @@ class HttpTransport:
     """The API server of a `ClusterConfig`, over pooled connections."""
 
     def __init__(self, config: ClusterConfig) -> None:
-        self.config = config
-        self._prefix, endpoint = endpoint_of(config)
-        self._http = HttpClient(endpoint, headers=config.headers)
-        self._compress = config.compression and endpoint.unix_path is None and not is_loopback(endpoint.host)
+        self._renewal = Renewal(config)
         self._token: str | None = None
+        self._use(config)
 
     async def request(
         self,
@@ -85,16 +85,16 @@ class HttpTransport:
         target = self._prefix + format_target(path, query)
         if self._compress and method == "GET":
             headers = {**(headers or {}), "accept-encoding": "gzip"}
-        source = self.config.token
-        if source is not None:
-            await self._authenticate(source)
+        await self._prepare()
         try:
             response = await self._http.request(method, target, headers=headers, body=body, timeout=timeout)
+            if response.status == 401:
+                if await self._has_others():
+                    response = await self._http.request(method, target, headers=headers, body=body, timeout=timeout)
+                if response.status == 401:
+                    response = explained(response, self.config, self._token)
         except ConnectFailed as error:
             raise self._explain(error) from error
-        if response.status == 401 and source is not None and source.reject():
-            await self._authenticate(source)
-            response = await self._http.request(method, target, headers=headers, body=body, timeout=timeout)
         return response
 
     @asynccontextmanager
@@ -107,20 +107,48 @@ class HttpTransport:
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         target = self._prefix + format_target(path, query)
-        source = self.config.token
-        if source is not None:
-            await self._authenticate(source)
+        await self._prepare()
         async with AsyncExitStack() as stack:
             try:
                 response = await stack.enter_async_context(self._http.stream(method, target, headers=headers))
             except ConnectFailed as error:
                 raise self._explain(error) from error
-            if response.status == 401 and source is not None:
-                source.reject()
-            yield response
+            if response.status != 401:
+                yield response
+                return
+            refusal = Response(401, response.headers, await response.read())
+            token = self._token
+            await self._has_others()
+            yield InProcessStream(explained(refusal, self.config, token))
 
     async def close(self) -> None:
         await self._http.close()
+
+    async def _prepare(self) -> None:
+        """Have the settings and the token of now."""
+        fresh = self._renewal.fresh()
+        if fresh is not None:
+            self._http.retire()
+            self._use(fresh)
+        if self.config.token is not None:
+            await self._authenticate(self.config.token)
+
+    def _use(self, config: ClusterConfig) -> None:
+        self.config = config
+        self._prefix, endpoint = endpoint_of(config)
+        self._http = HttpClient(endpoint, headers=config.headers)
+        self._compress = config.compression and endpoint.unix_path is None and not is_loopback(endpoint.host)
+        self._token = None
+
+    async def _has_others(self) -> bool:
+        """After a refusal: whether there are credentials that the server has not seen yet."""
+        before, source = self.config, self.config.token
+        rejected = source is not None and source.reject()
+        self._renewal.hurry()
+        await self._prepare()
+        if rejected:
+            self._http.drop_idle()  # a plugin may have another certificate, too
+        return rejected or self.config is not before
 
     async def _authenticate(self, source: TokenSource) -> None:
         """Put the current token into the headers of every request."""
@@ -132,10 +160,10 @@ class HttpTransport:
 
     def _explain(self, error: ConnectFailed) -> ConnectFailed:
         """Add where the address comes from, and what usually is the matter."""
+        self._renewal.hurry()
+        advice = "is the cluster running, and the kubeconfig current?"
         if isinstance(error.__cause__, SSLCertVerificationError):
-            advice = "the cluster was perhaps created anew and the kubeconfig is stale: fetch it again"
-        else:
-            advice = "is the cluster running, and the kubeconfig current?"
+            advice = distrust(error.__cause__)
         return ConnectFailed(f"{error} ({self.config.source or 'given address'}): {advice}")
 
 
