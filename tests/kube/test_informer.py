@@ -227,6 +227,38 @@ def test_pauses_are_short_again_once_the_server_answers(monkeypatch: pytest.Monk
     assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 0.2, 0.4, 0.8]
 
 
+def test_a_watch_that_was_quiet_for_a_while_has_a_short_pause_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing happens to some kinds for hours: their watches break with the server, again and again."""
+    pauses: list[float] = []
+    monkeypatch.setattr("volcano.kube.informer.FIRST_DELAY_SECONDS", 0.002)
+    monkeypatch.setattr("volcano.kube.informer.SHORT_WATCH_SECONDS", 0.01)
+
+    async def main() -> None:
+        pause = asyncio.sleep
+
+        async def handle(request: Request) -> Response:
+            await pause(0.05)
+            if len(pauses) > 4:
+                await asyncio.Event().wait()
+            raise ConnectionResetError("the server closed the connection")
+
+        informer = Informer(Client(InProcessTransport(handle)), PODS, rng=Even())
+        informer.resource_version = "1"
+
+        async def note(seconds: float) -> None:
+            pauses.append(seconds)
+            await pause(seconds)
+
+        monkeypatch.setattr("volcano.kube.informer.asyncio.sleep", note)
+        running = asyncio.create_task(informer.run())
+        while len(pauses) < 5:
+            await pause(0.01)
+        running.cancel()
+
+    asyncio.run(main())
+    assert pauses[:5] == [0.002] * 5
+
+
 class Mirror:
     """Builds its own copy from the callbacks alone, and notes those that do not fit together."""
 

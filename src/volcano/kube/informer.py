@@ -160,10 +160,14 @@ class Informer(Generic[T]):
         while True:
             started, seen = loop.time(), self.resource_version
             try:
-                if self.resource_version is None:
-                    await self._start()
-                else:
-                    await self._watch(self.resource_version)
+                try:
+                    if self.resource_version is None:
+                        await self._start()
+                    else:
+                        await self._watch(self.resource_version)
+                finally:
+                    if loop.time() - started > max(SHORT_WATCH_SECONDS, self._delay):
+                        self._delay = 0.0  # a quiet watch was one, too: what breaks it now has nothing to do with then
             except Gone:
                 log.info("%s: the watch is too old to resume, listing again", self.resource.plural)
                 self.resource_version = None
