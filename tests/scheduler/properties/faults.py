@@ -113,5 +113,17 @@ FAULTS: Final = {
             queues=_GPU_DESERVED,
         ),
     ),
+    "the place of a pod that asks for nothing was given to one that asks for something": (
+        "capacity-tree",
+        Draw(
+            nodes=(NodeDraw(cpu=1, pods=1),),
+            jobs=(
+                JobDraw(pods=1, minimum=0, cpu=1, queue="a1", rank="high"),
+                JobDraw(pods=1, minimum=0, cpu=0, queue="a2", placed=(0,)),
+                JobDraw(pods=1, minimum=1, cpu=0, queue="a2", rank="high"),
+            ),
+            queues=(QueueDraw(), QueueDraw(), QueueDraw(), QueueDraw()),
+        ),
+    ),
 }
 """Configuration and cluster, by what went wrong."""

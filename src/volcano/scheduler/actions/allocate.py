@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from volcano.scheduler.actions import promises
+from volcano.scheduler.actions import backfill, promises
 from volcano.scheduler.actions.domains import DomainSearch
 from volcano.scheduler.actions.placing import Placing
 from volcano.scheduler.actions.worksheet import Worksheet, worksheet
@@ -23,6 +23,7 @@ class Allocate(Action):
     name = "allocate"
 
     def execute(self, session: Session) -> None:
+        backfill.keep_promises(session)
         sheets = self._worksheets(session)
         for sheet in promises.kept(session, list(sheets.values())):
             with session.isolated(sheet.job):
