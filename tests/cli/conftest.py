@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from volcano.cli import connection, main
+from tests.cli.reaching import reach
+from volcano.cli import main
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.app import ApiServer
@@ -50,5 +51,5 @@ class Terminal:
 @pytest.fixture
 def vcctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
     terminal = Terminal(tmp_path / "api.db", capsys)
-    monkeypatch.setattr(connection, "connected", terminal.connected)
+    reach(monkeypatch, terminal.connected)
     return terminal

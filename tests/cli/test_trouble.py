@@ -10,6 +10,7 @@ import click
 import pytest
 
 from tests.cli.conftest import Terminal
+from tests.cli.reaching import reach
 from tests.kube_cluster.programs import free_ports
 from volcano.api.resources import JOBS
 from volcano.cli import completing, connection, main
@@ -150,7 +151,7 @@ def test_a_right_that_the_kubeconfig_lacks_is_named(
         finally:
             await server.close()
 
-    monkeypatch.setattr(connection, "connected", as_guest)
+    reach(monkeypatch, as_guest)
 
     assert vcctl("job", "run", "mine") == FAILED
 

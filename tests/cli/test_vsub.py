@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from volcano.cli import connection, program
+from tests.cli.reaching import reach
+from volcano.cli import program
 from volcano.cli.slurm.vsub import generated_name, vsub
 from volcano.cli.statuses import DONE, FAILED, USAGE
 
@@ -22,7 +23,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     async def connected(master: str, kubeconfig: str) -> AsyncIterator[None]:
         yield None
 
-    monkeypatch.setattr(connection, "connected", connected)
+    reach(monkeypatch, connected)
 
 
 @pytest.fixture

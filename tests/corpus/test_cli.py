@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.cli.reaching import reach
 from tests.corpus.loader import Record, cases, parameters
 from volcano.api import duration, keys
 from volcano.api.age import human_duration
-from volcano.cli import connection, main, pod, program, queue_table
+from volcano.cli import main, pod, program, queue_table
 from volcano.cli.slurm.vcancel import vcancel
 from volcano.cli.slurm.vresume import vresume
 from volcano.cli.slurm.vsuspend import vsuspend
@@ -61,7 +62,7 @@ def test_command(
 ) -> None:
     record = stamped(record)
     replay = Replay(record["requests"])
-    monkeypatch.setattr(connection, "connected", replay.connected)
+    reach(monkeypatch, replay.connected)
     name = record["command"].split()[0]
 
     status = program.run(PROGRAMS[name], name, arguments_of(record, tmp_path))

@@ -19,7 +19,8 @@ from volcano.http.message import Request, Response
 from volcano.http.server import serve
 from volcano.http.tls import server_context
 from volcano.kube.config import ClusterConfig, ConfigError, load
-from volcano.kube.credentials import CredentialError, ExecPlugin, FileToken
+from volcano.kube.credentials import CredentialError, FileToken
+from volcano.kube.exec_plugin import ExecPlugin
 from volcano.kube.transport import HttpTransport, endpoint_of
 
 Json = dict[str, Any]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from volcano.api.resources import Resource
+    from volcano.kube.client import Client
 
 SECONDS = 2.0
 """A shell that hangs is worse than one that does not complete."""
@@ -60,13 +60,14 @@ def _of(ctx: click.Context, constant: str, incomplete: str) -> list[str]:
 
 
 def _starting(ctx: click.Context, resource: Resource[Any], incomplete: str) -> list[str]:
-    from volcano.cli import connection
+    import asyncio
 
-    async def ask() -> list[str]:
-        where = ctx.params.get("master") or "", ctx.params.get("kubeconfig") or ""
+    from volcano.cli.connection import ask
+
+    async def found(client: Client) -> list[str]:
         namespace = (ctx.params.get("namespace") or "default") if resource.namespaced else None
-        async with asyncio.timeout(SECONDS), connection.connected(*where) as client:
+        async with asyncio.timeout(SECONDS):
             items = (await client.list(resource.untyped, namespace)).items
         return sorted(item["metadata"]["name"] for item in items if item["metadata"]["name"].startswith(incomplete))
 
-    return asyncio.run(ask())
+    return ask(found, ctx.params.get("master") or "", ctx.params.get("kubeconfig") or "", loop=True)

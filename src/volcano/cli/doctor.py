@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volcano.cli.connection import on_cluster
+from volcano.cli.connection import following
 from volcano.cli.output import dump
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--namespace", "-n", default="volcano-system", show_default=True, help="Where Volcano is installed.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
-@on_cluster
+@following()
 async def doctor(client: Client, namespace: str, output: str) -> int:
     """Check API server, CRDs, webhooks, certificates, daemons, queues and the scheduler's configuration.
 

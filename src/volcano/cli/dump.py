@@ -9,16 +9,18 @@ import json
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from volcano.cli.connection import connected, connection_flags, run_async
+from volcano.cli.connection import ask, connection_flags
 from volcano.cli.errors import fail
 
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 
 @click.command(name="dump")
@@ -34,7 +36,7 @@ def dump_cluster(path: str, scheduler_conf: str, scheduler_namespace: str, maste
     from volcano.scheduler import dump
     from volcano.scheduler.daemon.flags import Flags
 
-    objects, found = run_async(_read(master, kubeconfig, scheduler_namespace))
+    objects, found = ask(partial(_read, namespace=scheduler_namespace), master, kubeconfig)
     conf = read_conf(scheduler_conf) or found
     record = dump.Record(conf, Flags().deciding, time.time())
     text = json.dumps(dump.document(objects, record), indent=1, default=str) + "\n"
@@ -50,11 +52,10 @@ def dump_cluster(path: str, scheduler_conf: str, scheduler_namespace: str, maste
         file.write(text)
 
 
-async def _read(master: str, kubeconfig: str, namespace: str) -> tuple[list[JsonObject], str]:
+async def _read(client: Client, namespace: str) -> tuple[list[JsonObject], str]:
     from volcano.jobs.whole import read_cluster
 
-    async with connected(master, kubeconfig) as client:
-        return await read_cluster(client, namespace)
+    return await read_cluster(client, namespace)
 
 
 def read_conf(path: str) -> str:

@@ -11,7 +11,7 @@ import click
 from volcano.api.resources import EVENTS
 from volcano.cli.cells import since
 from volcano.cli.completing import targets
-from volcano.cli.connection import on_cluster
+from volcano.cli.connection import following
 from volcano.cli.flags import all_namespaces_flag, namespace_flag
 from volcano.cli.kinds import resource_and_name
 from volcano.cli.objects import listed
@@ -35,7 +35,7 @@ HEADER = ("Last Seen", "Type", "Reason", "Object", "Message")
 @click.option("--type", "type_", default="", help="Only events of this type: Normal or Warning.")
 @click.option("-w", "--watch", is_flag=True, help="Keep printing events as they happen.")
 @output_flag
-@on_cluster
+@following("watch")
 async def events(
     client: Client, target: str, namespace: str, all_namespaces: bool, type_: str, watch: bool, output: str
 ) -> None:

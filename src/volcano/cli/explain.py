@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from volcano.api.quantity import readable
 from volcano.cli.completing import names
-from volcano.cli.connection import connected, connection_flags, run_async
+from volcano.cli.connection import ask, connection_flags
 from volcano.cli.dump import read_conf
 from volcano.cli.errors import fail
 from volcano.cli.flags import file_flag, namespace_flag
@@ -19,6 +20,9 @@ from volcano.cli.manifests import read
 from volcano.cli.output import document_flag, dump
 from volcano.jobs.explain import KINDS, Unexplained, cycle, explain as about
 from volcano.jobs.standing import by_itself, of_missing_pods
+
+if TYPE_CHECKING:
+    from volcano.kube.client import Client
 
 Document = dict[str, Any]
 
@@ -54,7 +58,9 @@ def explain(
         beside = documents
     else:
         asked = name if singular == "job" else ""
-        documents, conf, beside = run_async(_live(master, kubeconfig, scheduler_namespace, asked, namespace))
+        documents, conf, beside = ask(
+            partial(_live, scheduler_namespace=scheduler_namespace, job=asked, namespace=namespace), master, kubeconfig
+        )
     job = _job(beside, name, namespace) if singular == "job" else None
     if job is not None and (record := by_itself(job)) is not None:
         found = {"job": f"{namespace}/{name}", "reason": record}
@@ -76,22 +82,21 @@ def explain(
 
 
 async def _live(
-    master: str, kubeconfig: str, scheduler_namespace: str, job: str, namespace: str
+    client: Client, *, scheduler_namespace: str, job: str, namespace: str
 ) -> tuple[list[Document], str, list[Document]]:
     """What decisions depend on, the configuration, and the `job` (if one is named) with the events around it."""
     from volcano.api.resources import EVENTS, JOBS
     from volcano.jobs.whole import read_cluster
     from volcano.kube.errors import Forbidden, NotFound
 
-    async with connected(master, kubeconfig) as client:
-        documents, conf = await read_cluster(client, scheduler_namespace)
-        beside: list[Document] = []
-        if job:
-            with suppress(NotFound):  # a podgroup without a vcjob is found by its name, too
-                found = await client.get(JOBS.untyped, job, namespace)
-                beside.append({**found, "apiVersion": JOBS.api_version, "kind": JOBS.kind})
-            with suppress(Forbidden):  # they only explain the job
-                beside += [{**one, "kind": "Event"} for one in (await client.list(EVENTS.untyped, namespace)).items]
+    documents, conf = await read_cluster(client, scheduler_namespace)
+    beside: list[Document] = []
+    if job:
+        with suppress(NotFound):  # a podgroup without a vcjob is found by its name, too
+            found = await client.get(JOBS.untyped, job, namespace)
+            beside.append({**found, "apiVersion": JOBS.api_version, "kind": JOBS.kind})
+        with suppress(Forbidden):  # they only explain the job
+            beside += [{**one, "kind": "Event"} for one in (await client.list(EVENTS.untyped, namespace)).items]
     return documents, conf, beside
 
 

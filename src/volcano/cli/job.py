@@ -11,7 +11,7 @@ import click
 
 from volcano.api.resources import EVENTS, JOBS
 from volcano.cli.completing import queues
-from volcano.cli.connection import on_cluster
+from volcano.cli.connection import following, on_cluster
 from volcano.cli.errors import fail
 from volcano.cli.flags import all_namespaces_flag, label_flag, many_names, namespace_flag, one_name, queue_flag
 from volcano.cli.job_table import table, wide_table
@@ -67,7 +67,7 @@ def job() -> None:
     help="YAML file of the job, instead of the flags above.",
 )
 @click.option("-w", "--watch", is_flag=True, help="Follow the job until it has finished.")
-@on_cluster
+@following("watch")
 async def run(client: Client, namespace: str, filename: str, watch: bool, **wish: Any) -> int:
     """Submit a job. The words after -- are the command its containers run.
 
@@ -237,7 +237,7 @@ async def delete_jobs(client: Client, names: tuple[str, ...], namespace: str, ve
 @one_name("job name is mandatory to print the logs of a particular job")
 @namespace_flag()
 @log_flags
-@on_cluster
+@following("follow")
 async def logs(client: Client, name: str, namespace: str, follow: bool, choice: Choice, prefix: bool) -> int:
     """Print the logs of a job's pods; the same as `vcctl logs`."""
     return await print_logs(client, name, namespace, follow=follow, choice=choice, prefix=prefix)

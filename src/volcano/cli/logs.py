@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from volcano.api.resources import JOBS
-from volcano.cli.connection import on_cluster
+from volcano.cli.connection import following
 from volcano.cli.errors import fail
 from volcano.cli.flags import namespace_flag, one_name
 from volcano.cli.objects import one
@@ -55,7 +55,7 @@ def log_flags(command: F) -> F:
 @one_name("job name is mandatory to print the logs of a particular job")
 @namespace_flag()
 @log_flags
-@on_cluster
+@following("follow")
 async def logs(client: Client, name: str, namespace: str, follow: bool, choice: Choice, prefix: bool) -> int:
     """Print the logs of all pods of a job.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -81,10 +80,12 @@ async def top(
     else:
         from rich.live import Live
 
+        from volcano.kube.pause import pause
+
         with Live(screen=True, auto_refresh=False) as live:
             while True:
                 live.update(_drawn(await look()), refresh=True)
-                await asyncio.sleep(interval)
+                await pause(interval)
 
 
 async def _queues(client: Client, only: str) -> list[Row]:

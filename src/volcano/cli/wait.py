@@ -10,7 +10,7 @@ import click
 
 from volcano.api import flow, phases, scheduling
 from volcano.cli.completing import targets
-from volcano.cli.connection import on_cluster
+from volcano.cli.connection import following
 from volcano.cli.errors import fail
 from volcano.cli.flags import namespace_flag
 from volcano.cli.kinds import resource_and_name
@@ -45,7 +45,7 @@ WELL = {"Job": phases.COMPLETED, "JobFlow": flow.FLOW_PHASES[0], "Pod": "Succeed
 @click.option(
     "-t", "--timeout", "limit", default="", metavar="SPAN", help="Give up after 30s, 10m, 2h …; never by default."
 )
-@on_cluster
+@following()
 async def wait(client: Client, targets: tuple[str, ...], namespace: str, goal: str, limit: str) -> int:
     """Wait until all the jobs (or other objects) are where they should be.
 

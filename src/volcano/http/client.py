@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -14,6 +13,7 @@ from volcano.http.endpoint import Endpoint
 from volcano.http.errors import ConnectFailed, ConnectionClosed, HttpError, ProtocolError, RequestTimeout
 from volcano.http.exchange import ClientConnection, StreamingResponse
 from volcano.http.message import Response
+from volcano.http.sending import CONNECT_SECONDS, REPLAYABLE, TIMEOUT_SECONDS, fixed_head, request_bytes, unpacked
 from volcano.http.tunnel import open_tunnel
 from volcano.http.unix import short_path
 
@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 IDLE_SECONDS = 90.0
-REPLAYABLE = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS"})
 
 
 class HttpClient:
@@ -45,8 +44,8 @@ class HttpClient:
         *,
         headers: Sequence[tuple[str, str]] = (),
         max_connections: int = 256,
-        connect_seconds: float = 10.0,
-        timeout_seconds: float = 60.0,
+        connect_seconds: float = CONNECT_SECONDS,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         self.endpoint = endpoint
         self._connect_seconds = connect_seconds
@@ -56,13 +55,11 @@ class HttpClient:
         self._slots = asyncio.Semaphore(max_connections)
         self._closed = False
         self._retired = False
-        self._static = b""
         self.set_headers(headers)
 
     def set_headers(self, headers: Sequence[tuple[str, str]]) -> None:
         """Headers sent with every request from now on (credentials, user agent)."""
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
-        self._static = f" HTTP/1.1\r\nhost: {self.endpoint.authority}\r\n{lines}".encode("latin-1")
+        self._fixed = fixed_head(self.endpoint, headers)
 
     async def request(
         self,
@@ -75,7 +72,7 @@ class HttpClient:
     ) -> Response:
         """Send a request and read the whole answer."""
         seconds = self._timeout_seconds if timeout is None else timeout
-        payload = self._encode(method, target, headers, body)
+        payload = request_bytes(method, target, self._fixed, headers, body)
         await self._slots.acquire()
         try:
             while True:
@@ -86,9 +83,7 @@ class HttpClient:
                     if not reused or error.answered or method not in REPLAYABLE:
                         raise
                 else:
-                    if response.headers.get("content-encoding") == "gzip":
-                        response = gunzip(response)
-                    return response
+                    return unpacked(response)
                 finally:
                     self._release(connection)
         finally:
@@ -106,7 +101,7 @@ class HttpClient:
     ) -> AsyncIterator[StreamingResponse]:
         """Send a request and iterate over the answer's body as it arrives. Streams do not count against the pool."""
         seconds = self._timeout_seconds if timeout is None else timeout
-        payload = self._encode(method, target, headers, body)
+        payload = request_bytes(method, target, self._fixed, headers, body)
         while True:
             connection, reused = await self._connection(seconds)
             try:
@@ -138,14 +133,6 @@ class HttpClient:
         for connection in [*self._idle, *self._busy]:
             connection.close()
         self._idle.clear()
-
-    def _encode(self, method: str, target: str, headers: Mapping[str, str] | None, body: bytes | None) -> bytes:
-        head = f"{method} {target}".encode("ascii") + self._static
-        if headers:
-            head += "".join([f"{name}: {value}\r\n" for name, value in headers.items()]).encode("latin-1")
-        if body is None:
-            return head + b"\r\n"
-        return b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
 
     async def _connection(self, seconds: float) -> tuple[ClientConnection, bool]:
         idle = self._idle
@@ -200,9 +187,3 @@ async def connect(endpoint: Endpoint) -> ClientConnection:
             ClientConnection, endpoint.host, endpoint.port, ssl=endpoint.ssl, server_hostname=name
         )
     return connection
-
-
-def gunzip(response: Response) -> Response:
-    """The same response with its gzip body unpacked."""
-    headers = {name: value for name, value in response.headers.items() if name != "content-encoding"}
-    return Response(response.status, headers, zlib.decompress(response.content, wbits=31))

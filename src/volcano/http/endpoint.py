@@ -1,4 +1,4 @@
-"""Where a server listens. Connected to by `client`; loads neither asyncio nor ssl: programs that ask once need no loop."""
+"""Where a server listens. Used by `client`; loads neither asyncio nor ssl: who asks once needs no loop."""
 
 from __future__ import annotations
 

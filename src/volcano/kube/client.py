@@ -5,12 +5,11 @@ Objects are decoded straight into the resource's own type. Transports carry the 
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -20,8 +19,11 @@ from volcano.http.message import Response
 from volcano.kube.codec import Codec, Listing, WatchEvent, head_of
 from volcano.kube.errors import ApiError, Gone, error_from
 from volcano.kube.options import Query, delete_options, query_value, selectors
-from volcano.kube.transport import Stream, Transport
+from volcano.kube.pause import pause
 from volcano.kube.warning_headers import parse_warnings
+
+if TYPE_CHECKING:
+    from volcano.kube.transport import Stream, Transport
 
 __all__ = ["Client", "Listing", "PatchKind", "WatchEvent"]
 
@@ -367,7 +369,7 @@ class Client:
             seconds = retry_delay(method, path, error)
             if seconds is None or attempt == ATTEMPTS - 1:
                 break
-            await asyncio.sleep(seconds)
+            await pause(seconds)
         raise error
 
 

@@ -9,17 +9,20 @@ import base64
 import binascii
 import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-import yaml
 
 from volcano.api.meta import without_nulls
 from volcano.http.tls import Pem, client_context
 from volcano.kube.config import ClusterConfig, ConfigError
-from volcano.kube.credentials import ExecPlugin, FileToken, StaticToken, TokenSource
+from volcano.kube.credentials import FileToken, StaticToken, TokenSource
 from volcano.kube.renewal import Origin, Stamps, stamps_of
+
+if TYPE_CHECKING:
+    from volcano.kube.exec_plugin import ExecPlugin
 
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
@@ -140,10 +143,10 @@ def load_files(
 
 def read(path: Path) -> KubeConfig:
     try:
-        document = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        document = parse(path.read_text())
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the kubeconfig: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: the kubeconfig is not valid YAML: {error}") from error
     if document is None:
         return KubeConfig()
@@ -151,6 +154,19 @@ def read(path: Path) -> KubeConfig:
         return msgspec.convert(without_nulls(document), KubeConfig)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: not a kubeconfig: {error}") from error
+
+
+def parse(text: str) -> Any:
+    """The document of a YAML text. JSON is YAML, too, and read without a parser that takes long to load."""
+    if text.startswith("{"):
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(text)
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
 
 
 def find(files: Sequence[tuple[Path, list[Named] | None]], name: str, place: str, what: str) -> tuple[Path, Named]:
@@ -254,6 +270,8 @@ class Resolver:
         return None
 
     def plugin(self, plugin: Exec, context: ssl.SSLContext | None) -> ExecPlugin:
+        from volcano.kube.exec_plugin import ExecPlugin
+
         place = f"{self.user_place}.exec"
         if not plugin.command:
             raise ConfigError(f"{place}.command is not set")

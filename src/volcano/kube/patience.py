@@ -5,23 +5,22 @@ Daemons have their own loops for this: informers and work queues.
 
 from __future__ import annotations
 
-import asyncio
 import socket
-import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from volcano.http.client import ConnectFailed, ConnectionClosed
-from volcano.http.message import Response
-from volcano.kube.transport import Stream, Transport
+from volcano.http.errors import ConnectFailed, ConnectionClosed
+from volcano.kube.pause import pause
+
+if TYPE_CHECKING:
+    from volcano.http.message import Response
+    from volcano.kube.transport import Stream, Transport
 
 T = TypeVar("T")
 
 PAUSE_SECONDS = 0.25
-HOPELESS = (ssl.SSLError, socket.gaierror)
-"""Causes that waiting does not cure: a certificate that is not trusted, a name that does not exist."""
 
 
 class PatientTransport:
@@ -87,14 +86,16 @@ class PatientTransport:
                 if self._on_wait is not None and not told:
                     self._on_wait(error)
                 told = True
-            await asyncio.sleep(PAUSE_SECONDS)
+            await pause(PAUSE_SECONDS)
 
 
 def is_hopeless(error: BaseException) -> bool:
-    """Whether the error, or what caused it, will be the same in a moment."""
+    """Whether waiting cures neither the error nor its cause: a certificate not trusted, a name that does not exist."""
+    import ssl
+
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, HOPELESS):
+        if isinstance(cause, ssl.SSLError | socket.gaierror):
             return True
         cause = cause.__cause__
     return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import datetime
+from ssl import SSLCertVerificationError
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,8 +17,6 @@ from volcano.api.meta import Status
 from volcano.http.message import Response
 
 if TYPE_CHECKING:
-    from ssl import SSLCertVerificationError
-
     from volcano.kube.config import ClusterConfig
 
 SERVER_TROUBLE: Final = {
@@ -34,9 +33,11 @@ class Claims(msgspec.Struct):
     exp: float | None = None
 
 
-def distrust(error: SSLCertVerificationError) -> str:
-    """What is usually the matter with a server's certificate that is not accepted."""
-    return SERVER_TROUBLE.get(error.verify_code, STALE)
+def advice(cause: BaseException | None) -> str:
+    """What usually is the matter when no connection can be made because of this."""
+    if isinstance(cause, SSLCertVerificationError):
+        return SERVER_TROUBLE.get(cause.verify_code, STALE)
+    return "is the cluster running, and the kubeconfig current?"
 
 
 def explained(answer: Response, config: ClusterConfig, token: str | None) -> Response:

@@ -8,16 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from ssl import SSLCertVerificationError
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from volcano.http.client import ConnectFailed, Endpoint, HttpClient
+from volcano.http.endpoint import Endpoint
+from volcano.http.errors import ConnectFailed
 from volcano.http.message import Handler, Peer, Request, Response, format_target
 from volcano.http.proxy import is_loopback, proxy_from
 from volcano.kube.config import ClusterConfig, ConfigError, TokenSource
-from volcano.kube.refusals import distrust, explained
+from volcano.kube.credentials import FileToken, StaticToken
 from volcano.kube.renewal import Renewal
+
+if TYPE_CHECKING:
+    from volcano.http.blocking import BlockingClient
+    from volcano.http.client import HttpClient
 
 UNIX = "unix://"
 ADMIN = Peer(common_name="volcano", organizations=("system:masters",), unix=True)
@@ -65,11 +69,15 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """The API server of a `ClusterConfig`, over pooled connections."""
+    """The API server of a `ClusterConfig`, over pooled connections; or where `blocking`, over one and without a loop.
 
-    def __init__(self, config: ClusterConfig) -> None:
+    Whoever has no loop asks `needs_loop` before.
+    """
+
+    def __init__(self, config: ClusterConfig, *, blocking: bool = False) -> None:
         self._renewal = Renewal(config)
         self._token: str | None = None
+        self._blocking = blocking
         self._use(config)
 
     async def request(
@@ -92,7 +100,7 @@ class HttpTransport:
                 if await self._has_others():
                     response = await self._http.request(method, target, headers=headers, body=body, timeout=timeout)
                 if response.status == 401:
-                    response = explained(response, self.config, self._token)
+                    response = _explained(response, self.config, self._token)
         except ConnectFailed as error:
             raise self._explain(error) from error
         return response
@@ -109,8 +117,9 @@ class HttpTransport:
         target = self._prefix + format_target(path, query)
         await self._prepare()
         async with AsyncExitStack() as stack:
+            exchange: AbstractAsyncContextManager[Stream] = self._http.stream(method, target, headers=headers)
             try:
-                response = await stack.enter_async_context(self._http.stream(method, target, headers=headers))
+                response = await stack.enter_async_context(exchange)
             except ConnectFailed as error:
                 raise self._explain(error) from error
             if response.status != 401:
@@ -119,7 +128,7 @@ class HttpTransport:
             refusal = Response(401, response.headers, await response.read())
             token = self._token
             await self._has_others()
-            yield InProcessStream(explained(refusal, self.config, token))
+            yield InProcessStream(_explained(refusal, self.config, token))
 
     async def close(self) -> None:
         await self._http.close()
@@ -136,7 +145,7 @@ class HttpTransport:
     def _use(self, config: ClusterConfig) -> None:
         self.config = config
         self._prefix, endpoint = endpoint_of(config)
-        self._http = HttpClient(endpoint, headers=config.headers)
+        self._http = _client(endpoint, config.headers, blocking=self._blocking)
         self._compress = config.compression and endpoint.unix_path is None and not is_loopback(endpoint.host)
         self._token = None
 
@@ -161,10 +170,32 @@ class HttpTransport:
     def _explain(self, error: ConnectFailed) -> ConnectFailed:
         """Add where the address comes from, and what usually is the matter."""
         self._renewal.hurry()
-        advice = "is the cluster running, and the kubeconfig current?"
-        if isinstance(error.__cause__, SSLCertVerificationError):
-            advice = distrust(error.__cause__)
-        return ConnectFailed(f"{error} ({self.config.source or 'given address'}): {advice}")
+        from volcano.kube.refusals import advice
+
+        return ConnectFailed(f"{error} ({self.config.source or 'given address'}): {advice(error.__cause__)}")
+
+
+def _client(endpoint: Endpoint, headers: Sequence[tuple[str, str]], *, blocking: bool) -> HttpClient | BlockingClient:
+    """Either kind is loaded by those who use it."""
+    if blocking:
+        from volcano.http.blocking import BlockingClient
+
+        return BlockingClient(endpoint, headers=headers)
+    from volcano.http.client import HttpClient
+
+    return HttpClient(endpoint, headers=headers)
+
+
+def _explained(answer: Response, config: ClusterConfig, token: str | None) -> Response:
+    from volcano.kube.refusals import explained
+
+    return explained(answer, config, token)
+
+
+def needs_loop(config: ClusterConfig) -> bool:
+    """Whether this cluster can only be asked on an event loop: through a proxy, or as a command says who we are."""
+    known = config.token is None or isinstance(config.token, StaticToken | FileToken)
+    return not known or endpoint_of(config)[1].proxy_url is not None
 
 
 class InProcessTransport:

@@ -17,7 +17,7 @@ from volcano.api import dependencies, keys
 from volcano.api.resources import JOBS
 from volcano.cli import program
 from volcano.cli.completing import queues
-from volcano.cli.connection import on_cluster
+from volcano.cli.connection import following
 from volcano.cli.errors import fail
 from volcano.cli.objects import all_of
 from volcano.cli.output import dump
@@ -191,7 +191,7 @@ class Order:
 @click.option("-W", "--wait", is_flag=True, help="Follow the job until it has finished.")
 @click.option("--dry-run", is_flag=True, help="Print the job instead of submitting it.")
 @click.argument("words", metavar="[SCRIPT [ARGUMENT]...]", nargs=-1, type=click.Path())
-@on_cluster
+@following("wait")
 async def vsub(client: Client, **flags: Any) -> int:
     """Submit a batch script, or a command, as a job.
 
