@@ -21,7 +21,7 @@ SENDERS = Senders(frozenset({ONLINE, BATCH, "fd00::2", "192.0.2.1"}), frozenset(
 def sent(node: Node, *addresses: str, seconds: float = 0.8) -> list[float]:
     """Megabits per second that each of these senders gets through, at the same time."""
     senders = [node.send(address, seconds) for address in addresses]
-    return [int(sender.communicate(timeout=30)[0]) * 8 / seconds / 1e6 for sender in senders]
+    return [int(sender.communicate(timeout=120)[0]) * 8 / seconds / 1e6 for sender in senders]
 
 
 @pytest.mark.parametrize("bridge", [False, True], ids=["routed", "bridged"])

@@ -167,7 +167,7 @@ class TestRendered:
 
 
 def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([folder() / "helm", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([folder() / "helm", *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
 def of_kind(documents: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

@@ -84,7 +84,7 @@ def test_a_command_imports_no_more_than_it_needs(command: str, cluster: LocalClu
         env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

@@ -38,7 +38,7 @@ def started(api: Any, script: str) -> Pod:
     """A pod whose shell script runs."""
     made = Pod(pod("p", "sh", "-c", script), api=api)
     made.create()
-    made.wait("condition=Ready", timeout=30)
+    made.wait("condition=Ready", timeout=120)
     return made
 
 
@@ -83,7 +83,7 @@ def test_a_deployment_is_scaled_and_finds_its_pods(api: Any) -> None:
     made = Deployment(deployment("d"), api=api)
     made.create()
     made.scale(2)
-    made.wait("condition=Available", timeout=30)
+    made.wait("condition=Available", timeout=120)
 
     assert made.replicas == 2
     assert len(made.pods()) == 2
@@ -92,7 +92,7 @@ def test_a_deployment_is_scaled_and_finds_its_pods(api: Any) -> None:
 def test_deletions_are_waited_for(api: Any) -> None:
     made = started(api, "sleep 600")
     made.delete()
-    made.wait("delete", timeout=30)
+    made.wait("delete", timeout=120)
 
     assert not made.exists()
 
@@ -109,6 +109,6 @@ def test_a_port_of_a_pod_is_forwarded(api: Any) -> None:
     serving = started(api, f"exec python3 -c {shlex.quote(f'{listening}; {answering}')}")
     assert next(iter(serving.logs(follow=True))) == "open"
     forwarded = serving.portforward(remote_port=port, local_port="auto")
-    with forwarded as local, socket.create_connection(("127.0.0.1", local), timeout=20) as talk:
+    with forwarded as local, socket.create_connection(("127.0.0.1", local), timeout=120) as talk:
         talk.sendall(b"abc")
         assert talk.recv(9) == b"cba"

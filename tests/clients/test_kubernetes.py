@@ -179,7 +179,7 @@ def test_a_command_talks_over_a_stream(core: CoreV1Api, namespace: str) -> None:
         _preload_content=False,
     )
     talk.write_stdin("you\n")
-    talk.run_forever(timeout=30)
+    talk.run_forever(timeout=120)
 
     assert (talk.read_stdout(), talk.read_stderr(), talk.returncode) == ("heard you\n", "quietly\n", 3)
 

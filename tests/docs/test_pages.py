@@ -156,7 +156,7 @@ def test_code_runs(block: Block, tmp_path: Path) -> None:
             env={**clean, "HOME": str(tmp_path)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
     finally:

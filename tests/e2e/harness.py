@@ -31,7 +31,7 @@ from volcano.local.probe import Unreachable, get_json
 Document = dict[str, Any]
 T = TypeVar("T")
 
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Cluster:
                 yield
             finally:
                 node.terminate()
-                node.wait(timeout=20)
+                node.wait(timeout=60)
                 self.talk(lambda client: client.delete(NODES, name))
 
 

@@ -27,6 +27,7 @@ from volcano.api.resources import (
     NODES,
     PODS,
     PRIORITY_CLASSES,
+    QUEUES,
 )
 from volcano.kube.errors import AlreadyExists, BadRequest
 from volcano.kube.manifests import load
@@ -98,6 +99,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             for document in documents_of(name) if examples() else ():
                 cluster.create(resource_of(document), document)
         eventually("the nodes", lambda: len(cluster.list(NODES)) == 6)
+        eventually("open queues", lambda: all(queue["status"]["state"] == "Open" for queue in cluster.list(QUEUES)))
         cluster.talk(lambda client: client.patch(NODES.untyped, "sim-000", patch, subresource="status"))
         yield cluster
 

@@ -29,7 +29,7 @@ def foreground(cluster: Cluster, *flags: str) -> Iterator[subprocess.Popen[str]]
             yield process
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=120)
             cluster("local", "down")
 
 
@@ -42,8 +42,10 @@ def sleeping(cluster: Cluster) -> int:
 
 
 def is_alive(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().split()[2] != "Z"
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_ctrl_c_and_a_closed_terminal_end_the_cluster_and_its_pods(
     with foreground(cluster, *flags) as process:
         pid = sleeping(cluster)
         os.kill(process.pid, number)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=120)
         assert not is_alive(pid)
         assert out == "The cluster is stopped.\n"
         assert process.returncode == 0
@@ -69,7 +71,7 @@ def test_pods_that_are_to_go_on_do(tmp_path: Path) -> None:
     with foreground(cluster) as process:
         pid = sleeping(cluster)
         cluster("local", "down", "--keep-pods")
-        process.wait(timeout=30)
+        process.wait(timeout=120)
         assert is_alive(pid)
         cluster("local", "down")
         eventually("the pod to end", lambda: not is_alive(pid))

@@ -42,7 +42,7 @@ def kubeconfig_of(address: Address, account: str) -> Path:
 
 def token(address: Address, account: str, namespace: str = NAMESPACE) -> str:
     command = [binaries.installed(), f"--kubeconfig={address.kubeconfig}", "-n", namespace, "create", "token", account]
-    done = subprocess.run([*command, "--duration=12h"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([*command, "--duration=12h"], capture_output=True, text=True, timeout=120, check=True)
     return done.stdout.strip()
 
 
@@ -61,7 +61,7 @@ def apply(kubeconfig: Path, documents: Sequence[dict[str, Any]], *flags: str) ->
     """Server-side apply by kubectl; what it says."""
     command = [binaries.installed(), f"--kubeconfig={kubeconfig}", "apply", "--server-side", *flags, "-f", "-"]
     text = yaml.safe_dump_all(documents)
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -16,7 +16,7 @@ MOST = 0.03
 
 def test_few_scenarios_differ() -> None:
     command = [sys.executable, "-m", "pytest", *FOLDERS, "--collect-only", "-q", "-m", "kube and not soak", "-n0"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
     on_both = set(re.findall(r"::(\w+)\[kube", done.stdout))
 
     assert set(ON_KUBERNETES) <= on_both

@@ -59,10 +59,10 @@ def test_a_deployment_is_rolled_out_scheduled_and_collected(kubectl: Kubectl) ->
 
     kubectl.create(web)
 
-    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/web", "--timeout=60s").out
+    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/web", "--timeout=90s").out
     pods = kubectl.get("pods", "-l", "app=web")["items"]
     assert {pod["spec"]["schedulerName"] for pod in pods if pod["spec"]["nodeName"]} == {"default-scheduler"}
-    kubectl("delete", "deploy", "web", "--cascade=foreground", "--timeout=60s")
+    kubectl("delete", "deploy", "web", "--cascade=foreground", "--timeout=90s")
     assert kubectl.get("rs,pods", "-l", "app=web")["items"] == []
 
 
@@ -70,13 +70,13 @@ def test_orphans_stay(kubectl: Kubectl) -> None:
     web = deployment("orphan")
     del web["spec"]["template"]["spec"]["nodeName"]
     kubectl.create(web)
-    kubectl("rollout", "status", "deploy/orphan", "--timeout=60s")
+    kubectl("rollout", "status", "deploy/orphan", "--timeout=90s")
 
-    kubectl("delete", "deploy", "orphan", "--cascade=orphan", "--timeout=60s")
+    kubectl("delete", "deploy", "orphan", "--cascade=orphan", "--timeout=90s")
 
     [kept] = kubectl.get("rs", "-l", "app=orphan")["items"]
     eventually("its owner to be forgotten", lambda: not owners(kubectl, "rs", kept["metadata"]["name"]))
-    kubectl("delete", "rs", "-l", "app=orphan", "--timeout=60s")
+    kubectl("delete", "rs", "-l", "app=orphan", "--timeout=90s")
     eventually("the pods to go", lambda: not kubectl.get("pods", "-l", "app=orphan")["items"])
 
 
@@ -106,7 +106,7 @@ def test_a_namespace_is_emptied_and_ends(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "a", "-n", "full")
     eventually("the service account", lambda: "default" in kubectl("get", "sa", "-n", "full").out)
 
-    kubectl("delete", "namespace", "full", "--timeout=60s")
+    kubectl("delete", "namespace", "full", "--timeout=90s")
 
     assert "not found" in kubectl("get", "namespace", "full", fails=True).err
 
@@ -117,6 +117,6 @@ def test_a_gang_is_placed_by_volcano_beside_them(kubectl: Kubectl) -> None:
 
     kubectl.create(gang)
 
-    kubectl("wait", "--for=jsonpath={.status.state.phase}=Running", "vcjob/gang", "--timeout=60s")
-    kubectl("delete", "vcjob", "gang", "--timeout=60s")
+    kubectl("wait", "--for=jsonpath={.status.state.phase}=Running", "vcjob/gang", "--timeout=90s")
+    kubectl("delete", "vcjob", "gang", "--timeout=90s")
     eventually("its pods to go", lambda: not kubectl.get("pods", "-l", "volcano.sh/job-name=gang")["items"])

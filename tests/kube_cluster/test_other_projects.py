@@ -100,7 +100,7 @@ def test_argo_waits_for_the_phase(site: Site) -> None:
         {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "step"}, "spec": spec}
     )
 
-    site.kubectl("wait", "vcjob/step", "--for=jsonpath={.status.state.phase}=Completed", "--timeout=30s")
+    site.kubectl("wait", "vcjob/step", "--for=jsonpath={.status.state.phase}=Completed", "--timeout=90s")
 
 
 def test_spark_s_group_before_its_driver(site: Site) -> None:
@@ -124,7 +124,7 @@ def test_spark_operator_s_group_lives_as_long_as_its_application(site: Site) -> 
 
     eventually("the driver to end", lambda: phases(site) == ["Succeeded"])
     assert site.kubectl.get("pg", "spark-app-pg")["spec"]["minResources"] == {"cpu": "100m"}
-    site.kubectl("delete", "pg", "spark-app-pg", "--timeout=30s")
+    site.kubectl("delete", "pg", "spark-app-pg", "--timeout=90s")
     assert groups(site) == []
 
 
@@ -161,8 +161,8 @@ def test_leader_worker_sets_start_group_by_group_in_the_queue_they_name(site: Si
 
     eventually("the first group to end", lambda: phases(site) == ["Pending", "Succeeded", "Succeeded"])
     assert groups(site) == ["lws-0-7c", "lws-1-7c"]
-    site.kubectl("delete", "pods,pg", "--all", "--timeout=30s")
-    site.kubectl("delete", "queue", name, "--timeout=30s")
+    site.kubectl("delete", "pods,pg", "--all", "--timeout=90s")
+    site.kubectl("delete", "queue", name, "--timeout=90s")
 
 
 def test_the_trainer_applies_its_group(site: Site) -> None:
@@ -184,7 +184,7 @@ def test_kuberay_lets_its_group_go_to_zero(site: Site) -> None:
     eventually("head and worker to run", lambda: phases(site) == ["Running", "Running"])
 
     site.kubectl("patch", "pg", "ray-r-pg", "--type=merge", "-p", '{"spec":{"minMember":0,"minResources":null}}')
-    site.kubectl("delete", "pod", "worker", "--timeout=30s")
+    site.kubectl("delete", "pod", "worker", "--timeout=90s")
 
     assert site.kubectl.get("pg", "ray-r-pg")["spec"].get("minMember", 0) == 0
     assert phases(site) == ["Running"]

@@ -134,11 +134,11 @@ def test_a_kind_that_goes_and_comes_back_is_found_again(site: Site, members: Mem
     site.kubectl.create(gang("before", 2))
     eventually("the job to run", lambda: site.phase("before") == "Running")
     definition = site.kubectl.get("crd", COMMANDS)
-    site.kubectl("delete", "crd", COMMANDS, "--timeout=60s")
+    site.kubectl("delete", "crd", COMMANDS, "--timeout=90s")
     assert "not found" in site.job("suspend", "before", fails=True).err
 
     site.kubectl.create({**definition, "metadata": {"name": COMMANDS}, "status": {}})
-    site.kubectl("wait", "--for=condition=Established", f"crd/{COMMANDS}", "--timeout=30s")
+    site.kubectl("wait", "--for=condition=Established", f"crd/{COMMANDS}", "--timeout=90s")
     site.job("suspend", "before")
 
     eventually("the job to be suspended", lambda: site.phase("before") == "Aborted")

@@ -34,7 +34,7 @@ def queue(site: Site) -> Iterator[str]:
     site.vcctl("queue", "create", "--name", name)
     eventually("the queue to open", lambda: state(site, name) == "Open")
     yield name
-    site.kubectl("delete", "vcjob", "--all", "--timeout=60s")
+    site.kubectl("delete", "vcjob", "--all", "--timeout=90s")
 
 
 def state(site: Site, queue: str) -> str:
@@ -169,7 +169,7 @@ def test_logs_come_through_the_api_server(site: Site, queue: str) -> None:
     site.kubectl.create(gang("talk", 2, "sh", "-c", script, queue=queue))
     eventually("the pods", lambda: len(site.pods()) == 2)
     name = str(site.pods()[0]["metadata"]["name"])
-    site.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", f"pod/{name}", "--timeout=60s")
+    site.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", f"pod/{name}", "--timeout=90s")
 
     assert site.kubectl("logs", name).out == "line 1\nline 2\nline 3\n"
     assert site.kubectl("logs", name, "--tail=1").out == "line 3\n"
@@ -192,7 +192,7 @@ def test_a_deployment_of_volcanos_scheduler_gets_a_podgroup(site: Site) -> None:
 
     site.kubectl.create(deployment)
 
-    assert "successfully rolled out" in site.kubectl("rollout", "status", "deploy/web", "--timeout=60s").out
+    assert "successfully rolled out" in site.kubectl("rollout", "status", "deploy/web", "--timeout=90s").out
     assert len(site.kubectl.get("pg")["items"]) == 1
-    site.kubectl("delete", "deployment", "web", "--timeout=60s")
+    site.kubectl("delete", "deployment", "web", "--timeout=90s")
     eventually("the podgroup to go", lambda: not site.kubectl.get("pg")["items"])

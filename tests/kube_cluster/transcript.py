@@ -2,6 +2,7 @@
 
     == file.yaml          a file, up to the line `==`
     $ vcctl wait hello    a command; `$NS` is the namespace of the test
+    ~ vcctl job list      one that looks, again and again until it answers so
     job/hello Completed   standard output; `…` stands for any text, a line of `…` for any lines
     ! Warning: …          standard error
     [1]                   the exit status, where it is not 0
@@ -24,6 +25,7 @@ class Step:
 
     line: int
     words: list[str]
+    is_repeated: bool = False
     out: list[str] = field(default_factory=list)
     err: list[str] = field(default_factory=list)
     status: int = 0
@@ -37,10 +39,10 @@ def steps(text: str, folder: Path) -> Iterator[Step]:
         if line.startswith("== "):
             body = iter(lambda: next(lines)[1], "==")
             (folder / line.removeprefix("== ")).write_text("\n".join(body) + "\n")
-        elif line.startswith("$ "):
+        elif line.startswith(("$ ", "~ ")):
             if step is not None:
                 yield step
-            step = Step(number, shlex.split(line.removeprefix("$ ")))
+            step = Step(number, shlex.split(line[2:]), line.startswith("~ "))
         elif not line or line.startswith("#") or step is None:
             continue
         elif status := re.fullmatch(r"\[(\d+)\]", line):
@@ -57,8 +59,8 @@ def commands(text: str) -> set[str]:
     """The words of every command, without what follows its first flag."""
     found = set()
     for line in text.splitlines():
-        if line.startswith("$ "):
-            words = line.removeprefix("$ ").split(" -")[0].split()
+        if line.startswith(("$ ", "~ ")):
+            words = line[2:].split(" -")[0].split()
             found |= {" ".join(words[:length]) for length in (1, 2, 3)}
     return found
 

@@ -60,7 +60,7 @@ class Kubectl:
     def __call__(self, *args: str, stdin: str | None = None, fails: bool = False, env: Any = None) -> Result:
         """Run `kubectl args`; the exit status must be as expected."""
         done = subprocess.run(
-            self._argv(args), input=stdin, env=self._env(env), capture_output=True, text=True, timeout=60, check=False
+            self._argv(args), input=stdin, env=self._env(env), capture_output=True, text=True, timeout=120, check=False
         )
         result = Result(done.returncode, done.stdout, done.stderr)
         told = f"kubectl {' '.join(args)}\n{done.stdout}{done.stderr}"

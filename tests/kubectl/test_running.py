@@ -17,9 +17,9 @@ pytestmark = pytest.mark.xdist_group("kubectl")
 
 def test_a_pod_runs_to_its_end_and_leaves_its_log(kubectl: Kubectl) -> None:
     kubectl.create(pod("p", "sh", "-c", "echo one; sleep 1; echo two"))
-    followed = kubectl.start("logs", "-f", "p", "--pod-running-timeout=20s")
-    kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/p", "--timeout=30s")
-    out, _ = followed.communicate(timeout=20)
+    followed = kubectl.start("logs", "-f", "p", "--pod-running-timeout=90s")
+    kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/p", "--timeout=90s")
+    out, _ = followed.communicate(timeout=120)
     whole = kubectl("logs", "p").out
     assert whole == "one\ntwo\n"
     assert out in ("", whole)
@@ -29,34 +29,34 @@ def test_a_pod_runs_to_its_end_and_leaves_its_log(kubectl: Kubectl) -> None:
 
 def test_logs_are_followed_while_they_are_written(kubectl: Kubectl) -> None:
     kubectl.create(pod("p", "sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.3; done"))
-    kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].started}=true", "pod/p", "--timeout=20s")
+    kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].started}=true", "pod/p", "--timeout=90s")
     assert kubectl("logs", "-f", "p").out == "1\n2\n3\n"
     assert kubectl("logs", "-l", "app=p", "--prefix", "--timestamps").out.count("[pod/p/main]") == 3
 
 
 def test_waiting_for_ready_and_for_the_end(kubectl: Kubectl) -> None:
     kubectl.create(pod("p"))
-    assert "condition met" in kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s").out
-    waiting = kubectl.start("wait", "--for=delete", "pod/p", "--timeout=30s")
+    assert "condition met" in kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s").out
+    waiting = kubectl.start("wait", "--for=delete", "pod/p", "--timeout=90s")
     kubectl("delete", "pod", "p")
-    waiting.communicate(timeout=30)
+    waiting.communicate(timeout=120)
     assert waiting.returncode == 0
     assert "timed out" in kubectl("wait", "--for=create", "pod/never", "--timeout=1s", fails=True).err
 
 
 def test_a_pod_is_killed_at_once_by_force(kubectl: Kubectl) -> None:
     kubectl.create(pod("p", "sh", "-c", "trap '' TERM; sleep 100", terminationGracePeriodSeconds=60))
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s")
     kubectl("delete", "pod", "p", "--force", "--grace-period=0")
     assert "not found" in kubectl("get", "pod", "p", fails=True).err
 
 
 def test_a_rollout_is_followed_to_its_end(kubectl: Kubectl) -> None:
     kubectl.create(deployment("d", replicas=2))
-    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/d", "--timeout=40s").out
+    assert "successfully rolled out" in kubectl("rollout", "status", "deploy/d", "--timeout=90s").out
     assert kubectl("get", "deploy", "d").column("READY") == ["2/2"]
     kubectl("rollout", "restart", "deploy/d")
-    kubectl("rollout", "status", "deploy/d", "--timeout=40s")
+    kubectl("rollout", "status", "deploy/d", "--timeout=90s")
     assert "REVISION" in kubectl("rollout", "history", "deploy/d").out
     kubectl("scale", "deploy", "d", "--replicas=0")
     eventually("the pods to go", lambda: not kubectl.get("pods", "-l", "app=d")["items"])
@@ -68,7 +68,7 @@ def test_the_history_of_a_set_is_told_and_undone(kubectl: Kubectl, kind: str) ->
     spec = {key: made["spec"][key] for key in ("selector", "template")}
     spec |= {"serviceName": "s", "replicas": 1} if kind == "StatefulSet" else {}
     kubectl.create({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "s"}, "spec": spec})
-    kubectl("rollout", "status", f"{kind}/s", "--timeout=40s")
+    kubectl("rollout", "status", f"{kind}/s", "--timeout=90s")
     kubectl("set", "image", f"{kind}/s", "main=busybox:2")
     eventually("a second revision", lambda: kubectl("rollout", "history", f"{kind}/s").out.split()[-2:][0] == "2")
     assert "busybox:2" in kubectl("rollout", "history", f"{kind}/s", "--revision=2").out
@@ -80,8 +80,8 @@ def test_the_history_of_a_set_is_told_and_undone(kubectl: Kubectl, kind: str) ->
 def test_delete_cascades_as_it_is_told(kubectl: Kubectl) -> None:
     for name in ("background", "foreground", "orphan"):
         kubectl.create(deployment(name))
-        kubectl("rollout", "status", f"deploy/{name}", "--timeout=40s")
-        kubectl("delete", "deploy", name, f"--cascade={name}", "--timeout=30s")
+        kubectl("rollout", "status", f"deploy/{name}", "--timeout=90s")
+        kubectl("delete", "deploy", name, f"--cascade={name}", "--timeout=90s")
     eventually("the pods to go", lambda: not kubectl.get("pods", "-l", "app in (background,foreground)")["items"])
     assert len(kubectl.get("rs", "-l", "app=orphan")["items"]) == 1
     assert len(kubectl.get("pods", "-l", "app=orphan")["items"]) == 1
@@ -89,7 +89,7 @@ def test_delete_cascades_as_it_is_told(kubectl: Kubectl) -> None:
 
 def test_a_node_is_drained(kubectl: Kubectl) -> None:
     kubectl.create(pod("p"))
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s")
     try:
         drained = kubectl(
             "drain",
@@ -97,7 +97,7 @@ def test_a_node_is_drained(kubectl: Kubectl) -> None:
             "--force",
             "--pod-selector=app=p",
             "--grace-period=1",
-            "--timeout=30s",
+            "--timeout=90s",
             "--delete-emptydir-data",
         )
         assert "evicting pod" in drained.err + drained.out
@@ -112,7 +112,7 @@ def test_run_and_expose(kubectl: Kubectl) -> None:
     kubectl(
         "run", "p", "--image=busybox", "--command", "--overrides", '{"spec":{"nodeName":"local"}}', "--", "sleep", "9"
     )
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s")
     kubectl("expose", "pod", "p", "--port=80")
     assert kubectl.get("svc", "p")["spec"]["selector"] == {"run": "p"}
 
@@ -126,7 +126,7 @@ def test_a_gang_is_followed_to_its_end(kubectl: Kubectl) -> None:
     task["template"]["spec"]["restartPolicy"] = "Never"
     kubectl.create(gang)
     with kubectl.start("get", "vcjob", "gang", "-w", "--no-headers") as watch:
-        kubectl("wait", "--for=jsonpath={.status.state.phase}=Completed", "vcjob/gang", "--timeout=40s")
+        kubectl("wait", "--for=jsonpath={.status.state.phase}=Completed", "vcjob/gang", "--timeout=90s")
         assert watch.stdout is not None
         assert any("Completed" in line for line in watch.stdout)
         watch.terminate()
@@ -137,14 +137,14 @@ def test_a_gang_is_followed_to_its_end(kubectl: Kubectl) -> None:
     assert sorted(lines) == ["member 0", "member 1", "member 2"]
     assert "ExecuteAction" in kubectl("describe", "vcjob", "gang").out
     assert "Scheduled" in kubectl("get", "events", "--field-selector=involvedObject.kind=Pod").out
-    kubectl("delete", "vcjob", "gang", "--timeout=20s")
+    kubectl("delete", "vcjob", "gang", "--timeout=90s")
     eventually("the pods to go", lambda: not kubectl.get("pods")["items"])
     assert kubectl.get("pg")["items"] == []
 
 
 def test_top_shows_what_runs_and_where(kubectl: Kubectl) -> None:
     kubectl.create(pod("busy", "sh", "-c", "while :; do :; done"))
-    kubectl("wait", "--for=condition=Ready", "pod/busy", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "pod/busy", "--timeout=90s")
 
     def shown() -> bool:
         rows = kubectl("top", "pods").column("CPU(cores)")
@@ -157,7 +157,7 @@ def test_top_shows_what_runs_and_where(kubectl: Kubectl) -> None:
 
 def test_commands_run_inside_a_container(kubectl: Kubectl) -> None:
     kubectl.create(pod("p", "sh", "-c", "echo hello > note; sleep 100", hostname="inside"))
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s")
 
     assert kubectl("exec", "p", "--", "cat", "note").out == "hello\n"
     assert kubectl("exec", "p", "--", "sh", "-c", "echo out; echo err >&2").err == "err\n"
@@ -169,14 +169,14 @@ def test_commands_run_inside_a_container(kubectl: Kubectl) -> None:
 
 def test_output_is_attached_to_until_the_container_ends(kubectl: Kubectl) -> None:
     kubectl.create(pod("p", "sh", "-c", "until test -e go; do echo tick; sleep 0.1; done; echo out; echo err >&2"))
-    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=30s")
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s")
 
     attached = kubectl.start("attach", "p")
     assert attached.stdout is not None
     assert attached.stdout.readline() == "tick\n"
     kubectl("exec", "p", "--", "touch", "go")
 
-    out, err = attached.communicate(timeout=20)
+    out, err = attached.communicate(timeout=120)
     assert attached.returncode == 0
     assert out.endswith("tick\nout\n")
     assert err.endswith("err\n")

@@ -258,7 +258,7 @@ def test_delete_in_its_ways(kubectl: Kubectl) -> None:
 
 def test_a_namespace_goes_with_everything_in_it(kubectl: Kubectl) -> None:
     kubectl.create(config_map("c"), vcjob("j"))
-    kubectl("delete", "namespace", kubectl.namespace, "--timeout=30s")
+    kubectl("delete", "namespace", kubectl.namespace, "--timeout=90s")
     assert "not found" in kubectl("get", "namespace", kubectl.namespace, fails=True).err
 
 
@@ -290,10 +290,10 @@ def test_custom_kinds_come_and_go(kubectl: Kubectl) -> None:
         },
     }
     kubectl("apply", "-f", "-", stdin=document(definition))
-    kubectl("wait", "--for=condition=Established", f"crd/things.{group}", "--timeout=10s")
+    kubectl("wait", "--for=condition=Established", f"crd/things.{group}", "--timeout=90s")
     thing = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {}}
     kubectl("apply", "-f", "-", stdin=document(thing))
     assert kubectl("get", f"things.{group}").column("SIZE") == ["3"]
     too_small = {**thing, "spec": {"size": 0}}
     assert "spec.size" in kubectl("apply", "-f", "-", stdin=document(too_small), fails=True).err
-    kubectl("delete", "crd", f"things.{group}", "--timeout=10s")
+    kubectl("delete", "crd", f"things.{group}", "--timeout=90s")

@@ -135,7 +135,7 @@ def test_a_whole_cluster_runs_in_one_process(tmp_path: Path) -> None:
     def vcctl(*words: str) -> str:
         program = Path(sysconfig.get_path("scripts"), "vcctl")
         return subprocess.run(
-            [program, *words], env=environment, capture_output=True, text=True, timeout=60, check=True
+            [program, *words], env=environment, capture_output=True, text=True, timeout=120, check=True
         ).stdout
 
     assert vcctl("local", "up", "--detach", "--in-process").startswith("The cluster is ready.\n")

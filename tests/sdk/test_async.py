@@ -141,7 +141,7 @@ def run(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedPr
         env={**clean, "HOME": str(tmp_path), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -179,7 +179,7 @@ def test_a_folder_that_cannot_be_used_says_so(tmp_path: Path) -> None:
 def test_the_example_sweep_stops_at_a_good_result(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     example = Path(__file__).parents[2] / "examples" / "sdk_sweep.py"
-    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.endswith("loss 0.0000\n"), done.stderr
 
 

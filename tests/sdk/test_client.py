@@ -96,7 +96,7 @@ def test_what_a_function_prints_is_its_log_and_what_it_returns_is_not(client: Cl
 def test_a_result_can_be_asked_for_by_another_program(client: Client, kubeconfig: Path) -> None:
     job = client.submit(work.square, 3)
     code = f"from volcano import Client; print(Client({str(kubeconfig)!r}).job({job.name!r}).result(30))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == "9\n"
 
 

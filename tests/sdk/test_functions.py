@@ -45,7 +45,7 @@ def called(payload: bytes, tmp_path: Path, member: int = 0) -> tuple[int, bytes]
         cwd=tmp_path,
         env={"VC_TASK_INDEX": str(member)},
         capture_output=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     return done.returncode, done.stdout
@@ -54,7 +54,7 @@ def called(payload: bytes, tmp_path: Path, member: int = 0) -> tuple[int, bytes]
 def test_a_function_of_a_script_travels_as_source(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.replace("SHIP", "source"))
-    subprocess.run([sys.executable, str(script), str(tmp_path / "payload")], check=True, timeout=30)
+    subprocess.run([sys.executable, str(script), str(tmp_path / "payload")], check=True, timeout=120)
 
     status, log = called((tmp_path / "payload").read_bytes(), tmp_path)
 

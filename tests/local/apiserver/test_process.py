@@ -40,7 +40,7 @@ def running(data: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         assert process.stderr is not None
         process.stderr.close()
 
@@ -50,7 +50,7 @@ def failure(data: Path, *options: str) -> str:
     with running(data, *options) as process:
         assert process.stderr is not None
         lines = process.stderr.read().strip().splitlines()
-        assert process.wait(10) == 1, lines
+        assert process.wait(60) == 1, lines
         return lines[-1]
 
 
@@ -90,7 +90,7 @@ def test_a_database_in_use_is_said(tmp_path: Path) -> None:
 
 def failure_beside(data: Path) -> str:
     command = [sys.executable, "-m", "volcano.local.apiserver", "--data-dir", str(data)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     return done.stderr.strip().splitlines()[-1]
 

@@ -46,7 +46,7 @@ class Cluster:
     def stop_node(self) -> None:
         if self.node is not None and self.node.poll() is None:
             self.node.terminate()
-            self.node.wait(10)
+            self.node.wait(60)
 
     async def create(self, name: str, *command: str, **spec: Any) -> JsonObject:
         containers = [{"name": "main", "image": "busybox", **({"command": list(command)} if command else {})}]
