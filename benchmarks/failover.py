@@ -3,8 +3,9 @@
     python -m benchmarks.failover [--rounds 5] [--lease 15s --renew 10s --retry 2s]
 
 On Kubernetes' own API server (where `make kube` has built it), with the lease flags of an installation by default. Each
-round ends the leaders of both daemons at once, and submits a pod and a job at that moment. `lease` is the time until
-another holds the lease, `work` until the scheduler has bound the pod, or the controllers have made the job's pod.
+round ends the leaders of both daemons at once, and submits a pod and a job at that moment. Who was killed is started
+again, who was stopped goes on; both stand by in the next round, which begins a while after they say so. `lease` is the
+time until another holds the lease, `work` until the scheduler has bound the pod, or the controllers have made one.
 Prints JSON with all times in seconds, and how many pods were bound or made twice, which is to be none.
 """
 
@@ -38,7 +39,8 @@ LEASE_OF = {"vc-scheduler": "volcano", "vc-controller-manager": "vc-controller-m
 POLL_SECONDS = 0.02
 PATIENCE_SECONDS = 120.0
 STANDBY_SECONDS = 4.0
-"""After a restart, until the new standby knows the cluster."""
+"""Once a standby waits, until it knows the cluster and has seen the lease."""
+WAITS = "waits for the lease"
 
 
 class Replicas:
@@ -59,12 +61,14 @@ class Replicas:
         os.kill(self._programs.process_id(name), how)
         return name
 
-    def revive(self, name: str) -> None:
+    def revive(self, name: str, how: signal.Signals) -> None:
         """The one that was ended stands by again."""
-        with suppress(ProcessLookupError):
+        before = self._programs.log(name).count(WAITS)
+        if how == signal.SIGSTOP:
             os.kill(self._programs.process_id(name), signal.SIGCONT)
-        time.sleep(STANDBY_SECONDS)
-        self._programs.restart(name)
+        else:
+            self._programs.restart(name)
+        self._programs.await_ready(name, lambda: self._programs.log(name).count(WAITS) > before)
 
 
 def main() -> None:
@@ -140,7 +144,7 @@ async def one_round(
         ]
         scheduler_lease, controllers_lease, first_bind, first_pod = await asyncio.gather(*waits)
     for each, name_of in zip(replicas, ended, strict=True):
-        await asyncio.to_thread(each.revive, name_of)
+        await asyncio.to_thread(each.revive, name_of, how)
     return {
         "vc-scheduler": {"lease": scheduler_lease, "work": first_bind},
         "vc-controller-manager": {"lease": controllers_lease, "work": first_pod},

@@ -195,6 +195,25 @@ def test_what_daemons_wait_for_is_repeated_until_it_is_over() -> None:
     ]
 
 
+def test_what_the_webhooks_wait_for_is_repeated_too() -> None:
+    waits = complaint("Warning", "Waits", "the certificate cannot be had", 100)
+    service = {"kind": "Service", "name": "volcano-admission-service"}
+    ours = waits | {"involvedObject": service, "source": {"component": "vc-webhook-manager"}}
+
+    assert found(events=[ours]) == ["error: vc-webhook-manager says: the certificate cannot be had"]
+    assert found(events=[ours | {"source": {"component": "endpoint-controller"}}]) == []
+
+
+def test_a_node_that_was_deleted_under_its_pods() -> None:
+    message = "node n1 was deleted with 3 pods on it: their room stays taken if it comes back"
+    gone = complaint("Warning", "NodeDeleted", message, 100, on="n1")
+    gone["involvedObject"]["kind"] = "Node"
+
+    assert found(events=[gone]) == [f"warning: node n1 {message}"]
+    assert found(events=[gone | {"lastTimestamp": "2030-05-01T00:00:00+00:00"}]) == []
+    assert found(events=[gone | {"reason": "RegisteredNode"}]) == []
+
+
 def test_two_installations_decide_about_the_same_pods() -> None:
     leases = [*HEALTHY.objects["leases"], lease("volcano", "other")]
     deployments = [deployment("volcano-system"), deployment("other", "--leader-elect=true")]

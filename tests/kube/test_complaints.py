@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+from tests.waiting import until
 from volcano.api.meta import ObjectReference
 from volcano.http.message import Request, Response
 from volcano.kube import complaints, versions
@@ -94,8 +95,32 @@ def test_a_version_is_looked_at_once_the_server_answers(version: str, remark: st
     async def main() -> None:
         server = versions.ServerVersion(Client(InProcessTransport(serve)), told.complaints())
         assert server.remark() is None
-        await server.look()
+        looking = asyncio.create_task(server.look())
+        await until(lambda: not answers)
         assert server.remark() == remark
+        assert told.events == ([("Warning", "UnsupportedVersion", remark)] if remark else [])
+        looking.cancel()
 
     asyncio.run(main())
-    assert told.events == ([("Warning", "UnsupportedVersion", remark)] if remark else [])
+
+
+def test_a_server_that_is_upgraded_is_no_longer_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "AGAIN_SECONDS", 0.001)
+    told = Told()
+    found = ["v1.29.4", "v1.29.4", "v1.30.1"]
+
+    async def serve(request: Request) -> Response:
+        return Response(200, {}, f'{{"gitVersion":"{found.pop(0) if len(found) > 1 else found[0]}"}}'.encode())
+
+    async def main() -> None:
+        server = versions.ServerVersion(Client(InProcessTransport(serve)), told.complaints())
+        looking = asyncio.create_task(server.look())
+        await until(lambda: len(told.events) == 2)
+        assert server.remark() is None
+        looking.cancel()
+
+    asyncio.run(main())
+    assert told.events == [
+        ("Warning", "UnsupportedVersion", "the API server is v1.29.4, older than v1.30"),
+        ("Normal", "UnsupportedVersion", "the API server is v1.30.1 now"),
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from volcano.doctor import admission, configuration, daemons, definitions, queues, version
+from volcano.doctor import admission, configuration, daemons, definitions, nodes, queues, version
 from volcano.doctor.findings import Check, Facts, Finding, Severity
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -16,6 +16,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     definitions.check,
     admission.check,
     daemons.check,
+    nodes.check,
     queues.check,
     configuration.check,
 )

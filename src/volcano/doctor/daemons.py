@@ -12,6 +12,7 @@ from volcano.doctor.findings import Facts, Finding, error, name_of, warning
 from volcano.kube.complaints import REPEAT_SECONDS, RESUMED, WAITS
 
 LEASES: Final = {"volcano": "vc-scheduler", "vc-controller-manager": "vc-controller-manager"}
+WEBHOOKS: Final = "vc-webhook-manager"
 SCHEDULER: Final = {"app": "volcano-scheduler"}
 DEFAULT_NAME: Final = "volcano"
 FLAG: Final = "--scheduler-name="
@@ -55,22 +56,29 @@ def _is_held(lease: JsonObject, now: datetime.datetime) -> bool:
 
 
 def _complaints(facts: Facts) -> Iterator[Finding]:
-    """What the daemons say on their leases that they wait for, unless it is over or so long ago that it must be."""
+    """What the daemons say that they wait for, unless it is over or so long ago that it must be."""
     newest: dict[tuple[str, str], JsonObject] = {}
     for event in facts.of("events"):
-        about = event.get("involvedObject") or {}
-        if about.get("kind") == "Lease" and about.get("name") in LEASES and event.get("lastTimestamp"):
+        daemon = _teller(event)
+        if daemon is not None and event.get("lastTimestamp"):
             # One problem replaces another; the rest of the events stand for themselves.
             kind = WAITS if event.get("reason") in (WAITS, RESUMED) else event.get("reason", "")
-            known = newest.get((about["name"], kind))
+            known = newest.get((daemon, kind))
             if known is None or known["lastTimestamp"] <= event["lastTimestamp"]:
-                newest[about["name"], kind] = event
-    for (lease, _), event in sorted(newest.items()):
+                newest[daemon, kind] = event
+    for (daemon, _), event in sorted(newest.items()):
         age = facts.now - datetime.datetime.fromisoformat(event["lastTimestamp"])
         if event.get("type") == "Warning" and age.total_seconds() < 2 * REPEAT_SECONDS:
-            yield error(
-                LEASES[lease], f"says: {event.get('message', '')}", f"see its log, and /readyz ({event['reason']})"
-            )
+            yield error(daemon, f"says: {event.get('message', '')}", f"see its log, and /readyz ({event['reason']})")
+
+
+def _teller(event: JsonObject) -> str | None:
+    """The daemon that complains: on its lease, or on the Service in front of the webhooks."""
+    about = event.get("involvedObject") or {}
+    if about.get("kind") == "Lease":
+        return LEASES.get(about.get("name", ""))
+    component = (event.get("source") or {}).get("component")
+    return WEBHOOKS if about.get("kind") == "Service" and component == WEBHOOKS else None
 
 
 def _rivals(facts: Facts) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import msgspec
 
 from volcano.api import builtin_schemas, crds, resources
 from volcano.api.meta import JsonObject
+from volcano.doctor import nodes
 from volcano.doctor.findings import Facts
 from volcano.kube import versions
 from volcano.kube.client import Client
@@ -50,6 +51,7 @@ async def gather(client: Client, namespace: str, now: datetime.datetime) -> Fact
     lists = await asyncio.gather(*(_list(client, resource, where, unseen) for resource, where in wanted))
     objects = {resource.plural: items for (resource, _), items in zip(wanted, lists, strict=True)}
     objects["deployments"] = [one for one in objects["deployments"] if _is_ours(one)]
+    objects["events"] += await _list(client, resources.EVENTS, "default", unseen, f"reason={nodes.DELETED}")
     objects["podgroups"] = await _some(client, resources.PODGROUPS, unseen)
     objects["secrets"] = await _secret(client, namespace, unseen)
     schemas = builtin_schemas.load()
@@ -64,10 +66,14 @@ async def gather(client: Client, namespace: str, now: datetime.datetime) -> Fact
 
 
 async def _list(
-    client: Client, resource: resources.Resource[Any], namespace: str | None, unseen: dict[str, str]
+    client: Client,
+    resource: resources.Resource[Any],
+    namespace: str | None,
+    unseen: dict[str, str],
+    fields: str | None = None,
 ) -> list[JsonObject]:
     try:
-        return (await client.list(resource.untyped, namespace)).items
+        return (await client.list(resource.untyped, namespace, field_selector=fields)).items
     except ApiError as problem:
         unseen[resource.plural] = str(problem)
         return []

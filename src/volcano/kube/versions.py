@@ -12,7 +12,7 @@ import msgspec
 from volcano.kube.client import Client
 from volcano.kube.complaints import Complaints
 from volcano.kube.errors import ApiError
-from volcano.kube.events import WARNING
+from volcano.kube.events import NORMAL, WARNING
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +21,7 @@ OLDEST: Final = (1, 30)
 NEWEST: Final = (1, 36)
 """What the tests run on."""
 RETRY_SECONDS: Final = 5.0
+AGAIN_SECONDS: Final = 600.0
 UNSUPPORTED: Final = "UnsupportedVersion"
 
 
@@ -50,7 +51,7 @@ async def of(client: Client) -> str:
 
 
 class ServerVersion:
-    """A daemon's look at the version of its API server, once it answers."""
+    """A daemon's look at the version of its API server."""
 
     def __init__(self, client: Client, complaints: Complaints) -> None:
         self._client = client
@@ -62,17 +63,25 @@ class ServerVersion:
         return self._remark
 
     async def look(self) -> None:
-        """Find out, however long it takes, and tell what is unusual."""
+        """Find out, and again now and then, for servers are upgraded; tell what is unusual. Until cancelled."""
         while True:
             try:
-                version = await of(self._client)
+                self._judge(await of(self._client))
             except (ApiError, OSError, msgspec.DecodeError, KeyError) as error:
-                log.debug("the version of the API server is not known yet: %s", error)
+                log.debug("the version of the API server is not known: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
-                continue
-            break
+            else:
+                await asyncio.sleep(AGAIN_SECONDS)
+
+    def _judge(self, version: str) -> None:
         wrong = too_old(version) or unknown(version)
-        if wrong:
-            self._remark = f"the API server {wrong}"
-            log.warning("%s", self._remark)
-            self._complaints.tell(WARNING, UNSUPPORTED, self._remark)
+        remark = f"the API server {wrong}" if wrong else None
+        if remark == self._remark:
+            return
+        self._remark = remark
+        if remark:
+            log.warning("%s", remark)
+            self._complaints.tell(WARNING, UNSUPPORTED, remark)
+        else:
+            log.info("the API server is %s now", version)
+            self._complaints.tell(NORMAL, UNSUPPORTED, f"the API server is {version} now")

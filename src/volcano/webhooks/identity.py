@@ -35,6 +35,10 @@ class IdentitySource(Protocol):
         """The identity to serve; the same object as before when nothing changed."""
         ...
 
+    def problem(self) -> str | None:
+        """Why `current` does not answer with what it should, but with what there was before."""
+        ...
+
 
 class FileIdentity:
     """Certificate, key and authority files; read again when one of them changed.
@@ -46,17 +50,23 @@ class FileIdentity:
         self._paths = (certificate, key, authorities)
         self._seen = self._stamps()
         self._identity = read_files(*self._paths)
+        self._problem: str | None = None
 
     async def current(self) -> Identity:
         stamps = self._stamps()
-        if stamps != self._seen:
+        if stamps == self._seen:
+            self._problem = None
+        else:
             try:
                 self._identity = read_files(*self._paths)
             except CertificateError as error:
-                log.error("%s; the certificate read before is still served", error)
+                self._problem = f"{error}; the certificate read before is still served"
             else:
-                self._seen = stamps
+                self._seen, self._problem = stamps, None
         return self._identity
+
+    def problem(self) -> str | None:
+        return self._problem
 
     def _stamps(self) -> tuple[tuple[int, int], ...]:
         return tuple(_stamp(path) for path in self._paths)
@@ -74,6 +84,9 @@ class OwnIdentity:
         if is_due(self._identity, self._hosts, self._clock()):
             self._identity = issue(self._hosts, self._clock(), self._identity)
         return self._identity
+
+    def problem(self) -> str | None:
+        return None
 
 
 class SecretIdentity:
@@ -100,6 +113,9 @@ class SecretIdentity:
                 await self._store(issue(self._hosts, self._clock(), stored), version)
             except (AlreadyExists, Conflict):
                 log.info("another replica renewed the certificate in %s/%s", self._namespace, self._name)
+
+    def problem(self) -> str | None:
+        return None
 
     async def _stored(self) -> tuple[Identity | None, str]:
         try:

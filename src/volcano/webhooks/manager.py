@@ -22,9 +22,12 @@ from volcano.http.metrics import Registry
 from volcano.http.process import process_metrics
 from volcano.http.server import Limits, serve
 from volcano.kube.client import Client
+from volcano.kube.complaints import Complaints
 from volcano.kube.config import ConfigError, load
 from volcano.kube.errors import ApiError
+from volcano.kube.events import EventRecorder
 from volcano.kube.transport import HttpTransport
+from volcano.kube.versions import ServerVersion
 from volcano.webhooks.groups import WatchedGroups
 from volcano.webhooks.identity import FileIdentity, IdentitySource, OwnIdentity, SecretIdentity
 from volcano.webhooks.options import Options, parse
@@ -36,6 +39,7 @@ from volcano.webhooks.world import WatchedWorld
 
 log = logging.getLogger(__name__)
 
+PROGRAM = "vc-webhook-manager"
 REFRESH_SECONDS = 5.0
 LIMITS = Limits(body_bytes=3 * 1024 * 1024, head_seconds=5.0, body_seconds=30.0, write_seconds=60.0)
 
@@ -45,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = parse(sys.argv[1:] if argv is None else argv)
         if options.version:
-            sys.stdout.write(f"vc-webhook-manager {__version__}\n")
+            sys.stdout.write(f"{PROGRAM} {__version__}\n")
             return 0
         logging.basicConfig(
             level=logging.DEBUG if options.verbosity >= 4 else logging.INFO,
@@ -55,13 +59,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_run_until_signal(options))
     except (ValueError, ConfigError, ApiError, OSError) as error:
-        sys.stderr.write(f"vc-webhook-manager: {error}\n")
+        sys.stderr.write(f"{PROGRAM}: {error}\n")
         return 1
     return 0
 
 
 async def _run_until_signal(options: Options) -> None:
-    client = Client(HttpTransport(load(options.kubeconfig, master=options.master)), user_agent="vc-webhook-manager")
+    client = Client(HttpTransport(load(options.kubeconfig, master=options.master)), user_agent=PROGRAM)
     try:
         with stop_on_signals() as stop:
             await run(client, options, stop)
@@ -80,16 +84,25 @@ async def run(
     registrar = Registrar(client, options.rules, options.endpoint, names, create=options.register)
     presence = Presence(identity_source(client, options), registrar, client_authority=options.client_authority)
     webhooks = Webhooks(options.rules, world, lambda: with_groups(options.settings, groups), registry)
+    recorder = EventRecorder(client, PROGRAM)
+    complaints = Complaints(recorder, options.endpoint.reference())
+    version = ServerVersion(client, complaints)
+
+    def complaint() -> str | None:
+        return "; ".join(filter(None, (world.complaint(), presence.complaint()))) or None
+
     ready = {"informers": world.problem, "registration": presence.problem}
-    measured = HealthApp(registry, process_metrics(), ready=ready)
-    probes = measured if options.client_authority is None else HealthApp(ready=ready)
+    remarks = {"version": version.remark, "complaint": complaint}
+    measured = HealthApp(registry, process_metrics(), ready=ready, remarks=remarks)
+    probes = measured if options.client_authority is None else HealthApp(ready=ready, remarks=remarks)
 
     async with AsyncExitStack() as cleanup:
         if options.health_address is not None:
             health = await serve_health(probes, options.health_address)
             cleanup.push_async_callback(health.close, 1.0)
         watches = [asyncio.create_task(watch) for watch in world.watches()]
-        cleanup.callback(cancel, watches)
+        told = [recorder.run(), complaints.follow(complaint), version.look()]
+        cleanup.callback(cancel, [*watches, *(asyncio.create_task(each) for each in told)])
         await world.synced()
         context = await presence.context()
         handle = webhooks.handle if options.client_authority is None else for_known_callers(either(webhooks, measured))

@@ -13,7 +13,7 @@ from ssl import SSLContext
 from volcano.http.tls import load_identity, server_context
 from volcano.kube.errors import ApiError
 from volcano.webhooks.certificates import Identity
-from volcano.webhooks.identity import IdentitySource
+from volcano.webhooks.identity import Clock, IdentitySource, now
 from volcano.webhooks.registration import Registrar
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,7 @@ class Presence:
         registrar: Registrar,
         *,
         client_authority: Path | None = None,
+        clock: Clock = now,
     ) -> None:
         """`client_authority` has signed the certificates that callers may show."""
         self._source = source
@@ -38,7 +39,10 @@ class Presence:
         self._registrar = registrar
         self._shown: Identity | None = None
         self._context: SSLContext | None = None
+        self._clock = clock
         self._problem: str | None = "the API server was not told about the webhooks yet"
+        self._trouble: str | None = None
+        """What the last attempt failed with, of getting the certificate or of registering it."""
 
     async def context(self) -> SSLContext:
         """TLS settings that show the certificate of now; `keep` changes it in place."""
@@ -53,8 +57,7 @@ class Presence:
             try:
                 return await self._source.current()
             except (ApiError, OSError) as error:
-                self._problem = f"the certificate cannot be had: {error}"
-                log.error("%s", self._problem)
+                self._problem = self._trouble = f"the certificate cannot be had: {error}"
             await asyncio.sleep(pause)
             pause = min(2 * pause, CHECK_SECONDS)
 
@@ -68,11 +71,12 @@ class Presence:
                 identity = await self._source.current() if registered else self._shown
                 await self._registrar.register(identity.authorities)
             except (ApiError, OSError) as error:
-                log.warning("the certificate or its registration could not be checked, trying again: %s", error)
+                self._trouble = f"the certificate or its registration could not be checked: {error}"
                 if not registered:
-                    self._problem = f"the API server was not told about the webhooks yet: {error}"
+                    self._trouble = f"the API server was not told about the webhooks yet: {error}"
+                    self._problem = self._trouble
             else:
-                registered, self._problem = True, None
+                registered, self._problem, self._trouble = True, None, None
                 self._show(identity)
             await asyncio.sleep(CHECK_SECONDS)
 
@@ -86,3 +90,12 @@ class Presence:
     def problem(self) -> str | None:
         """A readiness check. Once registered, what is known goes on being served, whatever happens."""
         return self._problem
+
+    def complaint(self) -> str | None:
+        """What somebody has to put right, whether we are ready or not."""
+        if self._trouble is not None or self._shown is None:
+            return self._trouble
+        ended = self._shown.expires
+        if ended <= self._clock():
+            return f"the certificate that is served ended on {ended:%Y-%m-%d %H:%M} UTC: the API server refuses it"
+        return self._source.problem()

@@ -22,16 +22,17 @@ from volcano.api.admission import (
     Webhook,
     WebhookClientConfig,
 )
-from volcano.api.meta import JsonObject, LabelSelector, LabelSelectorRequirement, ObjectMeta
+from volcano.api.meta import JsonObject, LabelSelector, LabelSelectorRequirement, ObjectMeta, ObjectReference
 from volcano.api.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, Resource
 from volcano.kube.client import Client, PatchKind
-from volcano.kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from volcano.kube.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from volcano.webhooks.rules import Rule
 from volcano.webhooks.rules.pods import JUDGED_ANNOTATIONS
 
 log = logging.getLogger(__name__)
 
 PREFIX: Final = "volcano-admission-service"
+NAMESPACE: Final = "volcano-system"
 VERSIONS: Final = {
     "": "v1",
     "batch.volcano.sh": "v1alpha1",
@@ -58,6 +59,22 @@ class Endpoint:
         service = ServiceReference(namespace=self.namespace, name=self.service, path=path, port=443)
         return WebhookClientConfig(service=service, ca_bundle=bundle)
 
+    def reference(self) -> ObjectReference:
+        """The Service that events of the webhooks are about, also where they are not behind it."""
+        return ObjectReference(
+            kind="Service",
+            api_version="v1",
+            namespace=self.namespace or NAMESPACE,
+            name=self.service or PREFIX,
+        )
+
+    def is_of(self, client: JsonObject) -> bool:
+        """Whether a clientConfig leads to us, or at least to no Service of somebody else."""
+        service = client.get("service")
+        return (
+            self.url != "" or not service or (service["namespace"], service["name"]) == (self.namespace, self.service)
+        )
+
     def hosts(self) -> list[str]:
         """The names a certificate must be for."""
         if self.url:
@@ -68,6 +85,10 @@ class Endpoint:
 
 
 Configuration: TypeAlias = MutatingWebhookConfiguration | ValidatingWebhookConfiguration
+
+
+class OfAnother(ApiError):
+    """A configuration that belongs to another installation: whoever trusts it must go on trusting that one."""
 
 
 class Registrar:
@@ -114,6 +135,14 @@ class Registrar:
     async def _trust(self, resource: Resource[JsonObject], name: str, bundle: str) -> None:
         found = await self._client.get(resource, name)
         webhooks = found.get("webhooks") or []
+        for hook in webhooks:
+            if not self._endpoint.is_of(hook.get("clientConfig") or {}):
+                service = hook["clientConfig"]["service"]
+                raise OfAnother(
+                    f"webhook configuration {name} leads to service {service['namespace']}/{service['name']}: another "
+                    f"installation has it, and {self._endpoint.namespace}/{self._endpoint.service} is never asked: "
+                    "remove one of the two"
+                )
         wrong = [
             index for index, hook in enumerate(webhooks) if (hook.get("clientConfig") or {}).get("caBundle") != bundle
         ]

@@ -45,5 +45,10 @@ class WatchedWorld(ListedWorld):
         behind = [informer.problem() for informer in self._informers if not informer.has_synced]
         return f"not known yet: {', '.join(filter(None, behind))}" if behind else None
 
+    def complaint(self) -> str | None:
+        """What cannot be followed: not yet, or no longer for a while."""
+        lost = [informer.problem() for informer in self._informers if informer.trouble]
+        return f"waits for {', '.join(filter(None, lost))}" if any(lost) else None
+
     def _put_namespace(self, namespace: Namespace) -> None:
         self.put_namespace(namespace.metadata.name, namespace.metadata.annotations)
