@@ -44,6 +44,7 @@ def test_a_node_object_that_is_deleted_and_made_again(caplog: pytest.LogCaptureF
             words = "node n0 was deleted with 1 pods on it"
             await until(lambda: says(b, "Node", "NodeDeleted", words))
             assert words in caplog.text
+            assert words in (b.scheduler.vanished.remark() or "")
 
             await add_node(b, "n0", cpu=4)
             await b.submit(gang("large", pods=1, cpu=2))
@@ -52,11 +53,12 @@ def test_a_node_object_that_is_deleted_and_made_again(caplog: pytest.LogCaptureF
             await until(lambda: is_bound(b, "small"))
             assert not await is_bound(b, "large")
             assert (await b.pod("runs-worker-0")).status.phase == "Running"
+            assert b.scheduler.vanished.remark() is None
 
     asyncio.run(scenario())
 
 
-def test_a_queue_that_is_deleted_under_running_jobs() -> None:
+def test_a_queue_that_is_deleted_under_running_jobs(caplog: pytest.LogCaptureFixture) -> None:
     """Who runs goes on, who waits is told why, and starts when the queue is there again."""
 
     async def scenario() -> None:
@@ -70,6 +72,9 @@ def test_a_queue_that_is_deleted_under_running_jobs() -> None:
 
             await b.client.delete(QUEUES, "research")
             await until(lambda: says(b, "PodGroup", "QueueNotFound", "queue 'research' does not exist"))
+            words = "queue research does not exist, and 2 podgroups are in it: what runs goes on, nothing else starts"
+            assert b.scheduler.vanished.remark() == words
+            assert words in caplog.text
             await b.client.delete(PODS, "elsewhere-worker-0", "default", grace_seconds=0)
             await start(b, "next", cpu=1)
             assert not await is_bound(b, "waits")
@@ -79,5 +84,6 @@ def test_a_queue_that_is_deleted_under_running_jobs() -> None:
             await b.client.patch(QUEUES, "research", {"status": {"state": "Open"}}, subresource="status")
             await until(lambda: is_bound(b, "waits"))
             assert (await b.pod("runs-worker-0")).status.phase == "Running"
+            assert b.scheduler.vanished.remark() is None
 
     asyncio.run(scenario())

@@ -41,6 +41,7 @@ from volcano.scheduler.daemon.queues import RequiredQueues
 from volcano.scheduler.daemon.reload import Configuration
 from volcano.scheduler.daemon.statuses import StatusWriter
 from volcano.scheduler.daemon.usage import UsagePoller
+from volcano.scheduler.daemon.vanishing import Vanished
 from volcano.scheduler.framework.decisions import Bind, Decisions, PodVerdict
 from volcano.scheduler.framework.messages import SCHEDULER_ERROR
 from volcano.scheduler.plugins.extender.port import ExtenderPort
@@ -102,6 +103,7 @@ class Scheduler:
         self.rivals = Rivals(client, flags.leader_elect_resource_name, flags.lease_namespace)
         self.server_version = ServerVersion(client, self.complaints)
         self.queues = RequiredQueues(client, flags.default_queue)
+        self.vanished = Vanished()
         self._clock = clock or WallClock()
         self._rng = random.Random(seed)
         self._next_seed = self._rng.getrandbits(63)
@@ -219,6 +221,7 @@ class Scheduler:
         began = time.thread_time()
         try:
             self.feed.apply()
+            self.vanished.note_queues(job.queue_name for job in self.cluster.homeless.values())
             seed, self._next_seed = self._next_seed, self._rng.getrandbits(63)
             return engine.cycle(
                 self.cluster,
@@ -274,6 +277,8 @@ class Scheduler:
         """Measure what appears, and forget what goes."""
         if event == ADDED and plural == "pods" and not source.spec.node_name:
             self.metrics.watched(source)
+        if event == ADDED and plural == "nodes":
+            self.vanished.note_node(source.metadata.name, None)
         if event != DELETED:
             return
         self.statuses.forget(plural, source.metadata.key)
@@ -293,7 +298,7 @@ class Scheduler:
         left = [pod for pod in pods if pod.spec.node_name == name and pod.status.phase not in ("Succeeded", "Failed")]
         if left:
             message = f"node {name} was deleted with {len(left)} pods on it: their room stays taken if it comes back"
-            log.warning("%s", message)
+            self.vanished.note_node(name, message)
             self.recorder.record(NODES, node, WARNING, "NodeDeleted", message)
 
     def _reloaded(self, outcome: str, message: str) -> None:
