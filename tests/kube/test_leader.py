@@ -151,6 +151,32 @@ def test_a_leader_that_cannot_renew_stops_its_work_and_stands_by(caplog: pytest.
     asyncio.run(main())
 
 
+def test_one_request_that_hangs_costs_no_leadership() -> None:
+    async def main() -> None:
+        api = LeaseApi()
+        hanging = asyncio.Event()
+
+        async def handle(request: Request) -> Response:
+            if request.method == "PUT" and not hanging.is_set():
+                hanging.set()
+                await forever()
+            return await api.handle(request)
+
+        client = Client(InProcessTransport(handle))
+        name = {"name": "volcano", "namespace": "volcano-system", "identity": "a"}
+        elector = LeaderElector(client, **name, lease_seconds=3.0, renew_seconds=2.0, retry_seconds=0.1)
+        await elector.acquire()
+        version = api.version
+        holding = asyncio.create_task(elector.hold())
+        await until(lambda: api.version > version)
+        assert hanging.is_set()
+        assert elector.is_leader
+        assert not holding.done()
+        await stop(holding)
+
+    asyncio.run(main())
+
+
 def test_a_leader_that_was_paused_beyond_its_lease_writes_nothing_when_it_wakes_up() -> None:
     async def main() -> None:
         api, clock = LeaseApi(), Clock()

@@ -173,10 +173,13 @@ class LeaderElector:
         self._lease = None
 
     async def _attempt(self) -> bool:
-        """Try once to get or to renew the lease."""
+        """Try once to get or to renew the lease.
+
+        A request that hangs, as on a connection that died in silence, must leave time for another one.
+        """
         started = self._clock()
         try:
-            async with asyncio.timeout(self._renew_seconds):
+            async with asyncio.timeout(self._renew_seconds / 2):
                 renewed = await self._renew() or await self._take()
         except (ApiError, OSError, TimeoutError) as error:
             log.warning(
