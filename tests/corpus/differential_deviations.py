@@ -92,8 +92,8 @@ def _leftovers_of_needless_victims(record: Record, got: Outcome) -> bool:
     if more or only_here or not fewer or only_there.total() > fewer.total():
         return False
     priorities = _priorities(record)
-    most = max(priorities[job] for job in got["jobPipelined"])
-    return all(priorities[job] < most for job in only_there)
+    most = max((priorities.get(job, 0) for job in got["jobPipelined"]), default=0)
+    return all(priorities.get(job, 0) < most for job in only_there)
 
 
 def _more_were_placed_for_fewer_victims(record: Record, got: Outcome) -> bool:
@@ -124,8 +124,8 @@ def _equals_were_preempted(record: Record, got: Outcome) -> bool:
     queue_of = {group["name"]: group.get("queue") for group in record["objects"].get("podgroups") or ()}
     only_there = Counter(expect.get("jobPipelined")) - Counter(got["jobPipelined"])
     for job in only_there:
-        victims = [victim for victim in possible if queue_of[victim] == queue_of[job]]
-        if victims and all(priorities[victim] >= priorities[job] for victim in victims):
+        victims = [victim for victim in possible if queue_of.get(victim) == queue_of.get(job)]
+        if victims and all(priorities.get(victim, 0) >= priorities.get(job, 0) for victim in victims):
             return True
         if job in possible:  # its own pod made room for its own pods
             return True
@@ -148,10 +148,10 @@ def _books_do_not_add_up(record: Record, got: Outcome) -> bool:
     changes: Counter[str | None] = Counter()
     for level, sign in (*((level, 1) for level in (*PLACEMENTS, "jobAllocatedUncommitted")), ("jobEvictions", -1)):
         for job, pods in (expect.get(level) or {}).items():
-            changes[queue_of[job]] += sign * pods
+            changes[queue_of.get(job)] += sign * pods
     for plugin in ("capacity", "proportion"):
         before, after = ((expect[level] or {}).get(plugin) for level in ("pluginsOpened", "plugins"))
-        for queue in set(queue_of.values()) & set((before or {}).get("queues") or ()):
+        for queue in {name for name in queue_of.values() if name} & set((before or {}).get("queues") or ()):
             if _pods(after, queue) - _pods(before, queue) != changes[queue]:
                 return True
     return False
@@ -173,7 +173,7 @@ def _elastic_pods_after_many_ties(record: Record, got: Outcome) -> bool:
     if len(different) != 1 or any(level in worlds.differences(record, got) for level in ("jobPipelined", "evicted")):
         return False
     ((job, (theirs, ours)),) = different.items()
-    return abs(theirs - ours) == 1 and bool(min(theirs, ours) >= minimum[job])
+    return abs(theirs - ours) == 1 and bool(min(theirs, ours) >= minimum.get(job, 0))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from volcano.testing.world import World
 CONF = """
 actions: "{action}"
 configurations:
-- name: {action}
+- name: {name}
   arguments:
     allowWholeBundle: {whole}
 tiers:
@@ -34,7 +34,7 @@ def world(action: str, *jobs: Gang, whole: bool = True, queues: Sequence[object]
         jobs=jobs,
         queues=[*queues] or [queue("default")],  # type: ignore[list-item]
         priority_classes=[priority_class("high", 100), priority_class("low", 1)],
-        conf=CONF.format(action=action, whole=str(whole).lower()),
+        conf=CONF.format(action=action, name=action.partition(",")[0], whole=str(whole).lower()),
     )
 
 
@@ -62,6 +62,20 @@ def test_a_gang_that_would_not_fit_evicts_nobody() -> None:
 
     assert decisions.evictions == []
     assert decisions.pipelined == {}
+
+
+def test_a_gang_that_needs_no_victims_is_bound_by_allocate_and_keeps_its_room_from_others() -> None:
+    jobs = (
+        running("old", 2, 1),
+        gang("first", pods=2, cpu=1, priority_class="high", created=1),
+        gang("second", pods=1, cpu=1, priority_class="high", created=2),
+    )
+
+    decisions = world("gangpreempt, allocate", *jobs).cycle()
+
+    assert sorted(decisions.binds) == ["default/first-worker-0", "default/first-worker-1"]
+    assert len(decisions.evictions) == 1
+    assert decisions.pipelined.keys() == {"default/second-worker-0"}
 
 
 def test_queues_take_back_what_they_deserve_for_a_whole_gang() -> None:

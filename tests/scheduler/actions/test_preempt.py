@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from volcano.testing.builders import Gang, gang, node, pod, priority_class
 from volcano.testing.world import World
 
@@ -50,6 +52,18 @@ def test_nobody_is_evicted_in_vain() -> None:
     decisions = world(running("old", "n0", "n0"), gang("new", pods=3, cpu=1, priority_class="high")).cycle()
 
     assert decisions.evictions == []
+
+
+def test_of_nodes_that_are_equal_the_first_is_tried_first_whatever_the_seed() -> None:
+    jobs = running("old", "n0", "n1", "n2"), gang("new", pods=1, cpu=1, priority_class="high")
+
+    evicted = set()
+    for seed in range(5):
+        one = world(*jobs, nodes=3, cpu=1)
+        one.rng = random.Random(seed)
+        evicted |= {eviction.node for eviction in one.cycle().evictions}
+
+    assert evicted == {"n0"}
 
 
 def test_equals_are_left_alone() -> None:

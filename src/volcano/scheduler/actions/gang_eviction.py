@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -41,6 +42,11 @@ class GangEviction(Action):
 
     Arguments = Arguments
 
+    def __init__(self, arguments: Any) -> None:
+        super().__init__(arguments)
+        self.needless: list[Statement] = []
+        """Claims that need no victims after all: their room is held until every job has had its turn."""
+
     def execute(self, session: Session) -> None:
         jobs = starving_jobs(session)
         queues = session.queue_heap(session.queues[name] for name in jobs)
@@ -50,6 +56,8 @@ class GangEviction(Action):
                 job = jobs[queue.name].pop()
                 with session.isolated(job):
                     self._claim(session, queue, job)
+        while self.needless:
+            _leave_to_allocate(self.needless.pop())
 
     @abstractmethod
     def may_claim(self, session: Session, queue: Queue) -> bool: ...
@@ -75,10 +83,16 @@ class GangEviction(Action):
         for domain in self._domains(session, job):
             if self._in_domain(session, statement, queue, sheet, needed, domain):
                 break
-        if statement and session.job_pipelined(job):
-            statement.commit()
-        else:
+        if not statement or not session.job_pipelined(job):
             statement.discard()
+        elif not statement.evicts and self._allocate_follows(session):
+            self.needless.append(statement)
+        else:
+            statement.commit()
+
+    def _allocate_follows(self, session: Session) -> bool:
+        actions = session.conf.actions
+        return "allocate" in actions[actions.index(self.name) + 1 :]
 
     def _wanted(self, session: Session, job: Job) -> Worksheet:
         """All that is pending; of a job that is ready, what the next sub-job lacks."""
@@ -147,6 +161,14 @@ class GangEviction(Action):
             victims = session.hooks.beyond_shares("evictable", context, victims)
         allow_whole = self.arguments.allow_whole and not claimant.fell  # or they might make each other fall in turn
         return ranked(approved(bundles, victims, allow_whole=allow_whole), compare, needed)
+
+
+def _leave_to_allocate(statement: Statement) -> None:
+    """Let allocate bind at once, and before others, whom the action would make wait for the next cycle."""
+    homes = [(task, task.node_name) for task in statement.claimants]
+    statement.rollback()
+    for task, home in homes:
+        task.promised = home
 
 
 class Trial:

@@ -98,8 +98,8 @@ class Preempt(Action):
             positions = np.flatnonzero(mask)
             if not len(positions):
                 continue
-            scores = search.board.scores(mask)[positions]
-            rows = search.board.rows[positions[np.argsort(-scores, kind="stable")]].tolist()
+            scores, rows = search.board.scores(mask)[positions], search.board.rows[positions]
+            rows = rows[np.lexsort((rows, -scores))].tolist()  # the first of equals, as reclaim tries them
             if self.arguments.topology_aware:
                 plan = best_plan(search, rows, self._wanted(len(rows)), is_candidate)
                 if plan is not None and self._carry_out(search, plan):
