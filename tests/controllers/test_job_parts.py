@@ -96,6 +96,33 @@ def test_nothing_is_kept_of_a_job_without_pods() -> None:
 # Pods
 
 
+def test_pods_found_as_wanted_are_not_looked_at_again_until_one_comes_or_is_to_go() -> None:
+    members = Members()
+    asked: list[str] = []
+
+    def wanted(one: Member) -> bool:
+        asked.append(one.name)
+        return not one.out_of_sync
+
+    def look(version: str = "three replicas") -> tuple[bool, int]:
+        asked.clear()
+        return members.are_all("w", wanted, version), len(asked)
+
+    assert look() == (True, 0)
+    members.put(member())
+    members.put(Member(name="j-w-1", task="w", uid="u2", job_uid="u"))
+    assert look() == (True, 2)
+    members.put(member(phase="Running"))
+    assert look() == (True, 0)
+    assert look("two replicas") == (True, 2)
+    members.drop("w", "j-w-1")
+    assert look("two replicas") == (True, 0)
+    members.put(member(out_of_sync=True))
+    assert look("two replicas") == (False, 1)
+    members.put(member())
+    assert look("two replicas") == (True, 1)
+
+
 def test_ten_thousand_pods_are_cheap() -> None:
     made = job(10_000, plugins={"env": [], "svc": [], "ssh": []})
     mould = pods.mould(made, made.spec.tasks[0], builtin_plugins())

@@ -56,6 +56,7 @@ def launch(program: str, read: Callable[[Sequence[str]], Flags], argv: Sequence[
 
 async def _serve(program: str, flags: Flags) -> None:
     from volcano.http.lifetime import stop_on_signals
+    from volcano.http.rush import resting_in_a_rush
     from volcano.kube.client import Client
     from volcano.kube.config import load
     from volcano.kube.transport import HttpTransport
@@ -63,7 +64,8 @@ async def _serve(program: str, flags: Flags) -> None:
     client = Client(HttpTransport(load(flags.kubeconfig or None, None, flags.master or None)), user_agent=program)
     try:
         with stop_on_signals() as stop:
-            await run(client, flags, stop)
+            async with resting_in_a_rush():
+                await run(client, flags, stop)
     finally:
         await client.close()
 

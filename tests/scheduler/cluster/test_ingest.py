@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
-from volcano.api.core import Pod
+from volcano.api import keys
+from volcano.api.core import ContainerStatus, Pod, PodSchedulingGate, ResourceRequirements, Toleration
 from volcano.api.meta import LabelSelector
 from volcano.api.scheduling import PodGroup, SubGroupPolicySpec
 from volcano.scheduler.cluster.cluster import Cluster
@@ -224,3 +227,90 @@ def test_sub_groups_stay_known_when_only_the_status_of_their_podgroup_changes() 
     ingest.apply(MODIFIED, "podgroups", later)
 
     assert not cluster.jobs["default/train"].groups_short_of("valid")
+
+
+def moved_on(source: Pod) -> Pod:
+    return changed(source, node_name="n1", phase="Running")
+
+
+def relabelled(source: Pod) -> Pod:
+    later = moved_on(source)
+    later.metadata.labels = {"tier": "back"}
+    return later
+
+
+def annotated(source: Pod) -> Pod:
+    later = moved_on(source)
+    later.metadata.annotations = {**later.metadata.annotations, keys.TASK_PRIORITY: "7", keys.PREEMPTABLE: "false"}
+    return later
+
+
+def tolerating(source: Pod) -> Pod:
+    later = moved_on(source)
+    later.spec.tolerations = [Toleration(key="spare", operator="Exists")]
+    return later
+
+
+def ungated(source: Pod) -> Pod:
+    later = changed(source)
+    later.spec.scheduling_gates = []
+    return later
+
+
+def resized(source: Pod) -> Pod:
+    later = moved_on(source)
+    later.status.container_statuses = [
+        ContainerStatus(name="main", resources=ResourceRequirements(requests={"cpu": "2"}))
+    ]
+    return later
+
+
+def nominated(source: Pod) -> Pod:
+    later = changed(source)
+    later.status.nominated_node_name = "n1"
+    return later
+
+
+@pytest.mark.parametrize("change", [moved_on, relabelled, annotated, tolerating, ungated, resized, nominated])
+def test_a_pod_that_changes_becomes_what_it_would_be_if_it_came_like_that(change: Callable[[Pod], Pod]) -> None:
+    train = gang("train", pods=1, cpu=1)
+    (waiting,) = train.pods
+    waiting.spec.scheduling_gates = [PodSchedulingGate(name="example.org/wait")] if change is ungated else []
+    before = [train.pod_group, node("n1", cpu=4), queue("default")]
+
+    def seen(*pods: tuple[str, Pod]) -> tuple[object, ...]:
+        cluster, ingest = empty()
+        for plural, source in zip(("podgroups", "nodes", "queues"), before, strict=True):
+            ingest.apply(ADDED, plural, source)
+        for event, source in pods:
+            ingest.apply(event, "pods", source)
+        task = only_task(cluster)
+        row = cluster.nodes.row_of["n1"]
+        known = (
+            task.status,
+            task.node_name,
+            task.node,
+            task.priority,
+            task.preemptable,
+            task.gates,
+            task.nominated_node,
+        )
+        room = (cluster.nodes.idle[row].tolist(), cluster.nodes.used[row].tolist(), cluster.queues["default"].allocated)
+        profile = (task.profile.labels, task.profile.pod.spec.tolerations, task.profile.request.tolist())
+        return (*known, *room[:2], room[2].tolist(), *profile)
+
+    later = change(waiting)
+
+    assert seen((ADDED, waiting), (MODIFIED, later)) == seen((ADDED, later))
+    assert change is nominated or seen((ADDED, waiting)) != seen((ADDED, later))
+
+
+def test_a_pod_that_was_changed_in_place_is_looked_at_again() -> None:
+    cluster, ingest = empty()
+    same = pod("p", cpu=1)
+    ingest.apply(ADDED, "pods", same)
+    same.metadata.annotations = {**same.metadata.annotations, keys.TASK_PRIORITY: "7"}
+
+    ingest.apply(MODIFIED, "pods", same)
+
+    assert only_task(cluster).priority == 7

@@ -79,6 +79,11 @@ class Pods:
         """To look at, not to change."""
         return self._by_job.get(job_uid) or Members()
 
+    def heard_of(self, member: Member) -> Member | None:
+        """This very pod as the watch showed it last; None where something else is known of it, or nothing."""
+        known = self.of(member.job_uid).get(member.task, member.name)
+        return known if known is not None and known.uid == member.uid and not known.out_of_sync else None
+
     def put(self, member: Member) -> Members:
         """A pod as the watch shows it; returns all of its job."""
         self._seen(member)

@@ -138,8 +138,10 @@ class Mailroom:
 
     def _pod_updated(self, old: PodView, new: PodView) -> None:
         member, key = self._member(new)
-        before, _ = self._member(old)
-        if member is None or before is None:
+        if member is None:
+            return
+        before = self.pods.heard_of(member) or self._member(old)[0]
+        if before is None:
             return
         members = self.pods.put(member)
         job = self._jobs.store.get(key)
@@ -165,7 +167,7 @@ class Mailroom:
         if owner is None or owner.kind != JOB_KIND or owner.api_version != JOB_API_VERSION:
             return None, ""
         try:
-            return member_of(pod), f"{pod.metadata.namespace}/{owner.name}"
+            return member_of(pod, owner), f"{pod.metadata.namespace}/{owner.name}"
         except NotAMember as error:
             log.warning("a pod of job %s/%s is left alone: %s", pod.metadata.namespace, owner.name, error)
             return None, ""

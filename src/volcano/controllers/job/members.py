@@ -6,7 +6,7 @@ Filled by controller.py from the watch (and by its own writes); read by events.p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from volcano.controllers.job.vocabulary import FINISHED_PODS, PodPhase
 
 if TYPE_CHECKING:
     from volcano.api.core import Pod
+    from volcano.api.meta import OwnerReference
     from volcano.controllers.views import PodView
 
 TERMINATING = "Terminating"
@@ -56,8 +57,11 @@ class Member(Struct, frozen=True, gc=False, kw_only=True):
 _PHASES: Mapping[str, str] = {phase.value: phase.value for phase in PodPhase}
 
 
-def member_of(pod: Pod | PodView) -> Member:
-    """The record of a pod made for a job; raises `NotAMember` when its annotations are incomplete."""
+def member_of(pod: Pod | PodView, owner: OwnerReference | None = None) -> Member:
+    """The record of a pod made for a job; raises `NotAMember` when its annotations are incomplete.
+
+    `owner` is its controller, if the caller knows.
+    """
     meta, status = pod.metadata, pod.status
     annotations = meta.annotations
     task = annotations.get(keys.TASK_SPEC)
@@ -65,8 +69,8 @@ def member_of(pod: Pod | PodView) -> Member:
         raise NotAMember(f"failed to find taskName of Pod <{meta.namespace}/{meta.name}>")
     if keys.JOB_VERSION not in annotations:
         raise NotAMember(f"failed to find jobVersion of Pod <{meta.namespace}/{meta.name}>")
-    owner = controller_of(meta)
-    containers = status.container_statuses
+    owner = owner or controller_of(meta)
+    initial, containers = status.init_container_statuses, status.container_statuses
     ended = containers[0].state.terminated if containers else None
     return Member(
         name=meta.name,
@@ -78,8 +82,8 @@ def member_of(pod: Pod | PodView) -> Member:
         partition=meta.labels.get(keys.PARTITION_ID, ""),
         terminating=meta.deletion_timestamp is not None,
         out_of_sync=keys.CONTROLLER_OUT_OF_SYNC in annotations,
-        ready=all(container.ready for container in containers),
-        restarts=sum(container.restart_count for container in (*status.init_container_statuses, *containers)),
+        ready=not containers or all(container.ready for container in containers),
+        restarts=sum([container.restart_count for container in (*initial, *containers)]),
         exit_code=ended.exit_code if ended else 0,
     )
 
@@ -87,15 +91,27 @@ def member_of(pod: Pod | PodView) -> Member:
 class TaskPods:
     """The pods of one task, by name."""
 
-    __slots__ = ("by_name", "restarts", "tally")
+    __slots__ = ("_found_wanted", "by_name", "restarts", "tally")
 
     def __init__(self) -> None:
         self.by_name: dict[str, Member] = {}
         self.tally: Counter[str] = Counter()
         self.restarts = 0
+        self._found_wanted: object = None
+
+    def are_all(self, wanted: Callable[[Member], bool], version: Hashable) -> bool:
+        """Whether all pods are `wanted`, which depends on their name and `out_of_sync` alone, and on what `version`
+        stands for. It is not asked again of pods of which nothing else has changed."""
+        if self._found_wanted != version:
+            if not all(map(wanted, self.by_name.values())):
+                return False
+            self._found_wanted = version
+        return True
 
     def put(self, member: Member) -> Member | None:
         old = self.by_name.get(member.name)
+        if old is None or old.out_of_sync != member.out_of_sync:
+            self._found_wanted = None
         if old is not None:
             self._count(old, -1)
         self.by_name[member.name] = member
@@ -154,6 +170,11 @@ class Members:
     def of(self, task: str) -> Mapping[str, Member]:
         pods = self.tasks.get(task)
         return pods.by_name if pods else {}
+
+    def are_all(self, task: str, wanted: Callable[[Member], bool], version: Hashable) -> bool:
+        """As `TaskPods.are_all`; of no pods it is true."""
+        pods = self.tasks.get(task)
+        return pods is None or pods.are_all(wanted, version)
 
     def partition(self, task: str, partition: str) -> list[Member]:
         return [member for member in self.of(task).values() if member.partition == partition]

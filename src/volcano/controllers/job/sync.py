@@ -121,6 +121,9 @@ def _keep_pods(job: Job, members: Members, plan: Plan, tally: counts.Tally) -> N
         for position, task in enumerate(job.spec.tasks):
             name = task_name(task)
             present = members.of(name)
+            as_wanted = _all_as_wanted(job, task, members)
+            if as_wanted and len(present) >= task.replicas:
+                continue
             room = min(MOST_AT_ONCE - len(create), _room(job, name, tally))
             missing = list(islice(_missing(job, position, task, present), room))
             if missing and dependencies.are_ready(job, task, members):
@@ -128,7 +131,8 @@ def _keep_pods(job: Job, members: Members, plan: Plan, tally: counts.Tally) -> N
                 tally.add(name, PodPhase.PENDING, len(missing))
             elif missing and (obstacle := dependencies.obstacle(job, task, members)):
                 plan.notes.append(Note("Warning", "DependencyFailed", obstacle))
-            evict += _unwanted(job, task, present.values(), tally)
+            if not as_wanted:
+                evict += _unwanted(job, task, present.values(), tally)
     plan.unfinished = len(create) == MOST_AT_ONCE
     plan.create, plan.evict, plan.mark_evicted = create, evict, bool(evict)
 
@@ -141,10 +145,18 @@ def _room(job: Job, task: str, tally: counts.Tally) -> int:
     return max(int(limit) - tally.alive(task), 0)
 
 
+def _all_as_wanted(job: Job, task: TaskSpec, members: Members) -> bool:
+    """Whether every pod of a task is one of its replicas, and stays. A look at a large job that runs costs no more
+    than one at a small job."""
+
+    def wanted(member: Member) -> bool:
+        return not member.out_of_sync and is_replica(job, task, member.name)
+
+    return members.are_all(task_name(task), wanted, (job.metadata.name, task.replicas))
+
+
 def _missing(job: Job, position: int, task: TaskSpec, present: Mapping[str, Member]) -> Iterator[Replica]:
     """The replicas that have no pod, found one by one: there may be more than anybody can hold."""
-    if len(present) >= task.replicas and all(is_replica(job, task, pod) for pod in present):
-        return
     for index in range(task.replicas):
         pod = pod_name(job, task, index)
         if pod not in present:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from volcano.api import keys
 from volcano.api.core import Node, Pod, PriorityClass
 from volcano.api.scheduling import PodGroup, Queue, group_of
@@ -81,6 +83,8 @@ class Ingest:
         cluster = self.cluster
         uid = pod.metadata.uid or f"{pod.metadata.namespace}-{pod.metadata.name}"
         known = cluster.tasks.get(uid)
+        if event == MODIFIED and known is not None and self._only_moved_on(known, pod):
+            return
         if event == DELETED or not self._is_ours(pod):
             if known is not None:
                 cluster.remove_task(known)
@@ -111,6 +115,19 @@ class Ingest:
     def _profile(self, pod: Pod, job_key: str) -> Profile:
         job = self.cluster.jobs.get(job_key)
         return self.cluster.profiles.intern(pod, job.queue_name if job else "")
+
+    def _only_moved_on(self, task: Task, pod: Pod) -> bool:
+        """What happens to every pod twice: it is bound, it runs, and nothing else about it has changed."""
+        old, node_name = task.pod, pod.spec.node_name
+        if node_name != task.node_name and (node_name or task.status not in _ASSUMED):
+            return False
+        if not _differ_in_status_only(old, pod):
+            return False
+        status = self._status(task, status_of(pod))
+        task.pod = pod
+        task.nominated_node = pod.status.nominated_node_name
+        self.cluster.change_status(task, status)
+        return True
 
     def _update_in_place(self, task: Task, pod: Pod, profile: Profile, job_key: str) -> bool:
         """The usual event: the same pod in another state. False if it must be entered anew."""
@@ -195,6 +212,23 @@ class Ingest:
     def _priority_class(self, event: str, source: PriorityClass) -> None:
         value = None if event == DELETED else source.value
         self.cluster.set_priority_class(source.metadata.name, value, is_default=source.global_default)
+
+
+def _differ_in_status_only(old: Pod, new: Pod) -> bool:
+    """Whether all is the same that profiles and tasks are made of. Not of objects that share parts: whoever made them
+    may have changed what both show."""
+    before, after = old.metadata, new.metadata
+    if old is new or before is after or old.spec is new.spec:
+        return False
+    if before.labels != after.labels or before.annotations != after.annotations:
+        return False
+    if old.status.resource_claim_statuses != new.status.resource_claim_statuses:
+        return False
+    if any(status.resources is not None for pod in (old, new) for status in pod.status.container_statuses):
+        return False
+    if old.spec.node_name != new.spec.node_name:
+        return msgspec.structs.replace(old.spec, node_name=new.spec.node_name) == new.spec
+    return old.spec == new.spec
 
 
 def _whole(text: str | None) -> int:

@@ -57,6 +57,7 @@ def main(argv: list[str] | None = None) -> int:
 
 async def _serve(flags: Flags) -> None:
     from volcano.http.lifetime import stop_on_signals
+    from volcano.http.rush import resting_in_a_rush
     from volcano.kube.client import Client
     from volcano.kube.config import load
     from volcano.kube.transport import HttpTransport
@@ -71,7 +72,8 @@ async def _serve(flags: Flags) -> None:
         loop.add_signal_handler(signal.SIGUSR1, lambda: dumps.add(loop.create_task(scheduler.dump())))
     try:
         with stop_on_signals() as stop:
-            await scheduler.run(stop)
+            async with resting_in_a_rush():
+                await scheduler.run(stop)
     finally:
         for server in servers:
             await server.close(grace_seconds=1.0)
@@ -93,7 +95,11 @@ async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
         process_metrics(),
         alive=alive,
         ready={"scheduler": scheduler.is_ready},
-        remarks={"version": scheduler.server_version.remark, "rivals": scheduler.rivals.problem},
+        remarks={
+            "version": scheduler.server_version.remark,
+            "rivals": scheduler.rivals.problem,
+            "vanished": scheduler.vanished.remark,
+        },
         routes={"/debug/dump": dump} if flags.cache_dumper else None,
     )
     servers = []
