@@ -6,7 +6,7 @@ import pytest
 
 from tests.scheduler.properties.test_properties import IdealCluster
 from tests.scheduler.properties.worlds import CONFS, GPU
-from volcano.testing.builders import Gang, gang, node, pod, queue
+from volcano.testing.builders import Gang, gang, node, pod, priority_class, queue
 from volcano.testing.world import World
 
 
@@ -102,3 +102,89 @@ def test_too_many_pods_are_no_reason_to_take_cpus() -> None:
     )
 
     assert evictions(world) == [[]] * 8
+
+
+ELASTIC = {
+    "single": CONFS["elastic"],
+    "tree": CONFS["elastic"].replace("- name: capacity", "- name: capacity\n    enableHierarchy: true"),
+    "breaking": CONFS["elastic"].replace("- name: gang", "- name: gang\n    enablePreemptable: false"),
+    "gangs": CONFS["gang-eviction"].replace("- name: gang\n", "- name: gang\n    enableJobStarving: false\n"),
+}
+"""Complete jobs take from others, too."""
+
+
+def lone(
+    name: str, queue_name: str, cpu: int, *, gpu: int = 0, rank: str = "low", minimum: int = 0, on: str = ""
+) -> Gang:
+    """A job of one pod."""
+    member = pod(
+        f"{name}-0",
+        group=name,
+        cpu=cpu,
+        resources={GPU: gpu} if gpu else None,
+        node=on,
+        priority=100 if rank == "high" else 1,
+    )
+    phase = "Running" if on else "Inqueue"
+    return gang(name, pods=[member], queue=queue_name, phase=phase, min_available=minimum, priority_class=rank)
+
+
+def wheel(conf: str, minimum: int) -> World:
+    """Two queues, each with a small job that is within the share and a more important one that is beyond it.
+
+    The important one takes the small one's place, and the other queue takes it back: round and round.
+    """
+    return World(
+        nodes=[node("n0", cpu=3, pods=9)],
+        queues=[queue("root"), queue("a", deserved={"cpu": 2}), queue("b", deserved={"cpu": 2})],
+        priority_classes=[priority_class("high", 100), priority_class("low", 1)],
+        jobs=[
+            lone("small-a", "a", 2, on="n0"),
+            lone("large-a", "a", 3, rank="high", minimum=minimum),
+            lone("small-b", "b", 2),
+            lone("large-b", "b", 3, rank="high", minimum=minimum),
+        ],
+        conf=conf,
+    )
+
+
+@pytest.mark.parametrize("conf", ELASTIC)
+@pytest.mark.parametrize("minimum", [0, 1])
+def test_who_gave_to_another_queue_is_not_helped_by_its_rank(conf: str, minimum: int) -> None:
+    found = evictions(wheel(ELASTIC[conf], minimum), cycles=16)
+
+    assert len([job for cycle in found for job in cycle]) <= 5
+    assert found[-4:] == [[]] * 4
+
+
+def test_what_was_given_is_forgotten_when_the_cluster_changes() -> None:
+    world = wheel(ELASTIC["single"], 0)
+    evictions(world, cycles=16)
+
+    world.add("nodes", node("n1", cpu=1, pods=1))
+
+    assert evictions(world, cycles=1) == [["default/small-a"]]
+
+
+def test_who_gave_takes_nothing_back_though_others_have_been_lent_more_since() -> None:
+    """Each of the two is beyond its share by more when its turn to give comes than when it took."""
+    world = World(
+        nodes=[node("n0", cpu=30, pods=9, **{GPU: 10})],  # type: ignore[arg-type]
+        queues=[
+            queue("root"),
+            queue("a", deserved={"cpu": 10, GPU: 1}),
+            queue("b", deserved={"cpu": 20, GPU: 1}),
+        ],
+        priority_classes=[priority_class("high", 100), priority_class("low", 1)],
+        jobs=[
+            lone("old", "b", 30, gpu=1, on="n0"),
+            lone("new", "a", 10, gpu=1),
+            lone("lent", "a", 20, gpu=9, rank="high"),
+        ],
+        conf=ELASTIC["single"],
+    )
+
+    found = evictions(world)
+
+    assert found[0] == ["default/old"]
+    assert found[1:] == [[]] * 7

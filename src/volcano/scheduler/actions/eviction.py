@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from volcano.scheduler.cluster.era import Era
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.nodes import Mask
 from volcano.scheduler.cluster.queues import Queue
@@ -47,7 +48,7 @@ def claim_in_turn(session: Session, job: Job, attempt: Callable[[Task], bool]) -
     """
     tasks = [task for task in open_tasks(session, list(job.pending.values())) if may_evict(task)]
     failed: set[tuple[object, ...]] = set()
-    while tasks and session.job_starving(job):
+    while tasks and session.job_starving(job) and not must_rest(session, job):
         claimant = tasks.pop()
         likeness = (claimant.profile.id, claimant.role, claimant.priority, claimant.nominated_node)
         if likeness in failed:
@@ -56,6 +57,15 @@ def claim_in_turn(session: Session, job: Job, attempt: Callable[[Task], bool]) -
             failed.clear()
         else:
             failed.add(likeness)
+
+
+def must_rest(session: Session, job: Job) -> bool:
+    """It is complete, and has given room to another queue: it takes none until the cluster changes from outside."""
+    return has_given(session, job) and session.job_pipelined(job)
+
+
+def has_given(session: Session, job: Job) -> bool:
+    return job.gave == session.cluster.index(Era).number
 
 
 def may_evict(task: Task) -> bool:
@@ -107,22 +117,14 @@ class Search:
     def with_consent(self, hook: str, victims: Sequence[Task]) -> list[Task]:
         """Without those whom the claimant's job may not take, so that claims come to an end (docs/concepts.md).
 
-        A job that is complete takes what queues hold beyond their shares. One that is not makes others fall, if it
-        must, unless it has fallen itself; then it takes what others can spare.
+        A job that is complete takes what queues hold beyond their shares, and makes nobody fall who has given already.
+        One that is not makes others fall, if it must, unless it has fallen itself; then it takes what others can spare.
         """
-        job = _job_of(self.claimant)
-        if self.session.job_pipelined(job):
-            return self.session.hooks.beyond_shares(hook, self.claimant, list(victims))
-        if not job.fell:
-            return list(victims)
-        lost: Counter[str] = Counter()
-        kept = []
-        for task in victims:
-            other = _job_of(task)
-            if _can_spare(other, lost[other.key]):
-                kept.append(task)
-                lost[other.key] += 1
-        return kept
+        session, job = self.session, _job_of(self.claimant)
+        if session.job_pipelined(job):
+            beyond = session.hooks.beyond_shares(hook, self.claimant, list(victims))
+            return _whoever_may_fall(beyond, lambda other: not has_given(session, other))
+        return _whoever_may_fall(victims, lambda _: not job.fell)
 
     def suffices(self, row: int, victims: Sequence[Task]) -> bool:
         """Whether the node has room enough if all of them leave."""
@@ -210,6 +212,18 @@ def commit(session: Session, statement: Statement, hook: str, cause: str) -> Non
 def _can_spare(job: Job, lost: int) -> bool:
     """Whether it loses nothing by one more member gone: it stays complete, or was not."""
     return job.tally.ready - lost > job.min_available or job.tally.ready < job.min_available
+
+
+def _whoever_may_fall(victims: Sequence[Task], may_fall: Callable[[Job], bool]) -> list[Task]:
+    """Of the other jobs only what they can spare."""
+    lost: Counter[str] = Counter()
+    kept = []
+    for task in victims:
+        job = _job_of(task)
+        if may_fall(job) or _can_spare(job, lost[job.key]):
+            kept.append(task)
+            lost[job.key] += 1
+    return kept
 
 
 def _job_of(task: Task) -> Job:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from volcano.scheduler.actions.bundles import Bundle, approved, bundles_of, ranked
-from volcano.scheduler.actions.eviction import starving_jobs
+from volcano.scheduler.actions.eviction import has_given, must_rest, starving_jobs
 from volcano.scheduler.actions.gang_sparing import Room, Sparing
 from volcano.scheduler.actions.worksheet import SubSheet, Worksheet, worksheet
 from volcano.scheduler.cluster.hypernodes import ROOT
@@ -74,6 +74,8 @@ class GangEviction(Action):
         return False
 
     def _claim(self, session: Session, queue: Queue, job: Job) -> None:
+        if must_rest(session, job):
+            return
         sheet = self._wanted(session, job)
         wanted = [task for sub_sheet in sheet.sheets for task in sub_sheet.tasks]
         if not wanted or (self.wants_consent() and not session.hooks.all("preemptive", queue, wanted)):
@@ -159,6 +161,7 @@ class GangEviction(Action):
         victims = session.hooks.victims("evictable", context, candidates)
         if session.job_ready(claimant):
             victims = session.hooks.beyond_shares("evictable", context, victims)
+            bundles = [bundle for bundle in bundles if not (bundle.is_whole and has_given(session, bundle.job))]
         allow_whole = self.arguments.allow_whole and not claimant.fell  # or they might make each other fall in turn
         return ranked(approved(bundles, victims, allow_whole=allow_whole), compare, needed)
 

@@ -12,19 +12,22 @@ import msgspec
 
 from volcano.api import keys
 from volcano.api.core import Node, Pod, PriorityClass
-from volcano.api.scheduling import PodGroup, Queue, group_of
+from volcano.api.scheduling import PodGroup, Queue, QueueSpec, group_of
 from volcano.scheduler.cluster.cluster import Cluster
+from volcano.scheduler.cluster.era import Era
 from volcano.scheduler.cluster.resources import CPU, MEMORY
-from volcano.scheduler.cluster.tasks import TERMINATED_STATUSES, Status, Task, status_of
+from volcano.scheduler.cluster.tasks import PREEMPTABLE_STATUSES, TERMINATED_STATUSES, Status, Task, status_of
 
 if TYPE_CHECKING:
     from volcano.scheduler.cluster.profiles import Profile
+    from volcano.scheduler.cluster.resources import Vector
 
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
 
 _ASSUMED: Final = frozenset({Status.ALLOCATED, Status.BINDING})
+_LEAVING: Final = TERMINATED_STATUSES | {Status.RELEASING}
 
 
 class Ingest:
@@ -35,6 +38,7 @@ class Ingest:
     ) -> None:
         """Without names all pods are ours; `node_labels` are `key:value`, a node needs one of them."""
         self.cluster = cluster
+        self._era = cluster.index(Era)
         pairs = (label.partition(":") for label in node_labels)
         self._node_labels = {(key.strip(), value.strip()) for key, _, value in pairs if value.strip()}
         self._names = None if scheduler_names is None else frozenset(scheduler_names)
@@ -87,6 +91,7 @@ class Ingest:
             return
         if event == DELETED or not self._is_ours(pod):
             if known is not None:
+                self._note_leaving(known, Status.RELEASING)
                 cluster.remove_task(known)
             return
         group = group_of(pod.metadata.annotations)
@@ -151,6 +156,7 @@ class Ingest:
 
     def _status(self, task: Task, seen: Status) -> Status:
         """What has been decided stands until the API server shows it, or something later."""
+        self._note_leaving(task, seen)
         if task.status in _ASSUMED and seen is Status.PENDING:
             return task.status
         if task.uid in self.cluster.evicting:
@@ -160,6 +166,11 @@ class Ingest:
             return Status.RELEASING
         return seen
 
+    def _note_leaving(self, task: Task, seen: Status) -> None:
+        """A pod that runs, and has not been evicted here, goes."""
+        if seen in _LEAVING and task.status in PREEMPTABLE_STATUSES:
+            self._era.number += 1
+
     # Nodes
 
     def _node(self, event: str, node: Node) -> None:
@@ -167,6 +178,7 @@ class Ingest:
         name = node.metadata.name
         if event == DELETED or not self._is_our_node(node):
             if name in cluster.nodes.row_of:
+                self._era.number += 1
                 cluster.strand(name)
             return
         reported = cluster.dimensions.vector(node.status.allocatable)
@@ -174,8 +186,19 @@ class Ingest:
         offered = reported.copy()
         offered[CPU] += _whole(annotations.get(keys.OVERSUBSCRIPTION_CPU))
         offered[MEMORY] += _whole(annotations.get(keys.OVERSUBSCRIPTION_MEMORY))
+        if self._is_news(node, offered):
+            self._era.number += 1
         cluster.nodes.put(node, offered, reported)
         cluster.settle_stranded(name)
+
+    def _is_news(self, node: Node, offered: Vector) -> bool:
+        """More than a sign of life."""
+        nodes = self.cluster.nodes
+        row = nodes.row_of.get(node.metadata.name)
+        known = None if row is None else nodes.objects[row]
+        if known is None or known.spec != node.spec or known.metadata.labels != node.metadata.labels:
+            return True
+        return bool((nodes.allocatable[row] != offered).any())
 
     def _is_our_node(self, node: Node) -> bool:
         return not self._node_labels or not self._node_labels.isdisjoint(node.metadata.labels.items())
@@ -186,9 +209,12 @@ class Ingest:
         cluster = self.cluster
         key = pod_group.metadata.key
         if event == DELETED:
+            self._era.number += 1
             cluster.remove_pod_group(key)
             return
         job = cluster.jobs.get(key)
+        if job is None or job.pod_group is None or job.pod_group.spec != pod_group.spec:
+            self._era.number += 1
         old_queue = job.queue_name if job else ""
         job = cluster.put_pod_group(pod_group)
         if job.queue_name != old_queue and job.tasks:
@@ -204,6 +230,9 @@ class Ingest:
         self.cluster.add_task(task, job_key)
 
     def _queue(self, event: str, queue: Queue) -> None:
+        known = self.cluster.queues.get(queue.metadata.name)
+        if event == DELETED or known is None or _terms(known.object) != _terms(queue):
+            self._era.number += 1
         if event == DELETED:
             self.cluster.remove_queue(queue.metadata.name)
         else:
@@ -229,6 +258,10 @@ def _differ_in_status_only(old: Pod, new: Pod) -> bool:
     if old.spec.node_name != new.spec.node_name:
         return msgspec.structs.replace(old.spec, node_name=new.spec.node_name) == new.spec
     return old.spec == new.spec
+
+
+def _terms(queue: Queue) -> tuple[QueueSpec, str]:
+    return queue.spec, queue.status.state
 
 
 def _whole(text: str | None) -> int:

@@ -142,6 +142,7 @@ class Job:
         "allocated_hypernode",
         "created",
         "fell",
+        "gave",
         "key",
         "min_available",
         "min_resources",
@@ -191,6 +192,8 @@ class Job:
         """It was complete at the end of a session, and has lost nobody to an eviction for others since."""
         self.fell = False
         """It was complete until members were evicted, and has not been since."""
+        self.gave = 0
+        """The era (era.py) in which it last lost a member to another queue."""
         self.wait: Wait | None = None
         """Set while it waits; framework/patience.py keeps it."""
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from volcano.scheduler.cluster.era import Era
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework.decisions import Bind, Eviction
@@ -49,15 +50,14 @@ class Journal:
         """Make a statement's operations final."""
         decisions, cluster = self._session.decisions, self._session.cluster
         binds: list[Bind] = []
-        evicts = False
+        victims: list[Task] = []
         promised: list[Task] = []
         for operation in operations:
             if operation.kind is Kind.ALLOCATE:
                 cluster.restate(operation.tasks, Status.BINDING)
                 binds += [self._bind(task) for task in operation.tasks]
             elif operation.kind is Kind.EVICT:
-                evicts = True
-                self._evicted += operation.tasks
+                victims += operation.tasks
                 for task in operation.tasks:
                     cluster.evicting.add(task.uid)
                     decisions.evictions.append(_eviction(task, operation.cause))
@@ -65,8 +65,10 @@ class Journal:
             else:
                 self._held.append(operation)
                 promised += operation.tasks
-        if evicts:
+        if victims:
+            self._evicted += victims
             self._note_who_fell()
+            self._note_who_gave(victims, promised)
             for task in promised:
                 task.promised = task.node_name
             action = self._session.action
@@ -83,6 +85,14 @@ class Journal:
         for job, number in lost.items():
             if job.tally.ready < job.min_available <= job.tally.ready + number:
                 job.fell, job.stood = True, False
+
+    def _note_who_gave(self, victims: Sequence[Task], claimants: Sequence[Task]) -> None:
+        """Jobs that have made room for another queue."""
+        era = self._session.cluster.index(Era).number
+        takers = {task.job.queue_name for task in claimants if task.job is not None}
+        for task in victims if takers else ():
+            if task.job is not None and task.job.queue_name not in takers:
+                task.job.gave = era
 
     def _note_who_stands(self, binds: Sequence[Bind]) -> None:
         for key in {bind.job for bind in binds}:
