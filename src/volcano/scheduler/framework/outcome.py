@@ -19,6 +19,7 @@ from volcano.scheduler.framework.decisions import (
     PodVerdict,
     TaskState,
 )
+from volcano.scheduler.framework.fullness import with_room
 from volcano.scheduler.framework.messages import job_text, pod_verdict
 from volcano.scheduler.framework.patience import WAITING, is_due
 from volcano.scheduler.framework.reasons import Reason, Stage
@@ -47,9 +48,12 @@ def conclude(session: Session) -> Decisions:
 
 
 def _sized(session: Session) -> dict[str, Reason]:
-    """The reasons, with what no patience helps against."""
-    jobs = session.jobs
-    return {k: with_size(session, jobs[k], reason) if k in jobs else reason for k, reason in session.reasons.items()}
+    """The reasons, with the nodes' view of those whom a queue refused, and with what no patience helps against."""
+    jobs, found = session.jobs, dict(session.reasons)
+    for key, reason in session.reasons.items():
+        if (job := jobs.get(key)) is not None:
+            found[key] = with_size(session, job, with_room(session, job, reason))
+    return found
 
 
 def _outside(session: Session) -> dict[str, Reason]:
