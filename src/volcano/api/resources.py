@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from volcano.api.resource import (
@@ -55,50 +56,54 @@ T = TypeVar("T")
 Load = Callable[[], type[T]]
 
 
-def _core(kind: str, load: Load[T], plural: str, *short: str, namespaced: bool = True, **more: Any) -> Resource[T]:
-    return _built_in("", "v1", kind, load, plural, *short, namespaced=namespaced, **more)
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A version of an API group: calling it makes the resource of one of its kinds."""
+
+    group: str
+    version: str
+    custom: bool = False
+
+    def __call__(
+        self,
+        kind: str,
+        load: Load[T],
+        *short_names: str,
+        plural: str = "",
+        namespaced: bool = True,
+        status: bool = False,
+        scale: bool = False,
+        subresources: tuple[Subresource, ...] = (),
+        **more: Any,
+    ) -> Resource[T]:
+        """`plural` where it is not the usual one of `kind`."""
+        return Resource(
+            group=self.group,
+            version=self.version,
+            plural=plural or _plural(kind.lower()),
+            kind=kind,
+            namespaced=namespaced,
+            load=load,
+            singular=kind.lower(),
+            short_names=short_names,
+            subresources=(*(STATUS,) * status, *(SCALE,) * scale, *subresources),
+            custom=self.custom,
+            **more,
+        )
 
 
-def _built_in(
-    group: str,
-    version: str,
-    kind: str,
-    load: Load[T],
-    plural: str,
-    *short: str,
-    namespaced: bool = True,
-    **more: Any,
-) -> Resource[T]:
-    return Resource(
-        group=group,
-        version=version,
-        plural=plural,
-        kind=kind,
-        namespaced=namespaced,
-        load=load,
-        singular=kind.lower(),
-        short_names=short,
-        **more,
-    )
-
-
-def _volcano(
-    group: str,
-    version: str,
-    kind: str,
-    load: Load[T],
-    plural: str,
-    *short: str,
-    namespaced: bool = True,
-    **more: Any,
-) -> Resource[T]:
-    return _built_in(
-        f"{group}.volcano.sh", version, kind, load, plural, *short, namespaced=namespaced, custom=True, **more
-    )
+def _plural(word: str) -> str:
+    if word.endswith("y"):
+        return f"{word.removesuffix('y')}ies"
+    return f"{word}es" if word.endswith("s") else f"{word}s"
 
 
 def _post(name: str, kind: str, group: str, version: str) -> Subresource:
     return Subresource(name=name, verbs=CREATE_ONLY, kind=kind, group=group, version=version)
+
+
+def _stream(name: str, kind: str) -> Subresource:
+    return Subresource(name=name, verbs=("create", "get"), kind=kind, group="", version="v1")
 
 
 _AGE: Final = Column(name="AGE", type="date", json_path=".metadata.creationTimestamp")
@@ -106,297 +111,160 @@ _AGE_CAPITALIZED: Final = Column(name="Age", type="date", json_path=".metadata.c
 _SPEC_QUEUE: Final = Column(name="QUEUE", type="string", json_path=".spec.queue", priority=1)
 _ALL: Final = ("all",)
 
-# core/v1
-PODS: Final = _core(
+_CORE: Final = _Group("", "v1")
+PODS: Final = _CORE(
     "Pod",
     lambda: core.Pod,
-    "pods",
     "po",
     categories=_ALL,
+    status=True,
     subresources=(
-        STATUS,
         _post("binding", "Binding", "", "v1"),
         _post("eviction", "Eviction", "policy", "v1"),
         Subresource(name="log", verbs=("get",)),
-        Subresource(name="attach", verbs=("create", "get"), kind="PodAttachOptions", group="", version="v1"),
-        Subresource(name="exec", verbs=("create", "get"), kind="PodExecOptions", group="", version="v1"),
-        Subresource(name="portforward", verbs=("create", "get"), kind="PodPortForwardOptions", group="", version="v1"),
+        _stream("attach", "PodAttachOptions"),
+        _stream("exec", "PodExecOptions"),
+        _stream("portforward", "PodPortForwardOptions"),
     ),
 )
-NODES: Final = _core(
+NODES: Final = _CORE(
     "Node",
     lambda: core.Node,
-    "nodes",
     "no",
     namespaced=False,
-    subresources=(STATUS, Subresource(name="proxy", verbs=("get",))),
+    status=True,
+    subresources=(Subresource(name="proxy", verbs=("get",)),),
 )
-NAMESPACES: Final = _core(
+NAMESPACES: Final = _CORE(
     "Namespace",
     lambda: core.Namespace,
-    "namespaces",
     "ns",
     namespaced=False,
     verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
-    subresources=(STATUS, Subresource(name="finalize", verbs=("update",))),
+    status=True,
+    subresources=(Subresource(name="finalize", verbs=("update",)),),
 )
-EVENTS: Final = _core("Event", lambda: core.Event, "events", "ev")
-SERVICES: Final = _core("Service", lambda: core.Service, "services", "svc", categories=_ALL, subresources=(STATUS,))
-CONFIGMAPS: Final = _core("ConfigMap", lambda: core.ConfigMap, "configmaps", "cm")
-SECRETS: Final = _core("Secret", lambda: core.Secret, "secrets")
-SERVICE_ACCOUNTS: Final = _core(
+EVENTS: Final = _CORE("Event", lambda: core.Event, "ev")
+SERVICES: Final = _CORE("Service", lambda: core.Service, "svc", categories=_ALL, status=True)
+CONFIGMAPS: Final = _CORE("ConfigMap", lambda: core.ConfigMap, "cm")
+SECRETS: Final = _CORE("Secret", lambda: core.Secret)
+SERVICE_ACCOUNTS: Final = _CORE(
     "ServiceAccount",
     lambda: core.ServiceAccount,
-    "serviceaccounts",
     "sa",
     subresources=(_post("token", "TokenRequest", "authentication.k8s.io", "v1"),),
 )
-PERSISTENT_VOLUME_CLAIMS: Final = _core(
-    "PersistentVolumeClaim", lambda: core.PersistentVolumeClaim, "persistentvolumeclaims", "pvc", subresources=(STATUS,)
+PERSISTENT_VOLUME_CLAIMS: Final = _CORE("PersistentVolumeClaim", lambda: core.PersistentVolumeClaim, "pvc", status=True)
+PERSISTENT_VOLUMES: Final = _CORE(
+    "PersistentVolume", lambda: core.PersistentVolume, "pv", namespaced=False, status=True
 )
-PERSISTENT_VOLUMES: Final = _core(
-    "PersistentVolume",
-    lambda: core.PersistentVolume,
-    "persistentvolumes",
-    "pv",
-    namespaced=False,
-    subresources=(STATUS,),
+RESOURCE_QUOTAS: Final = _CORE("ResourceQuota", lambda: core.ResourceQuota, "quota", status=True)
+LIMIT_RANGES: Final = _CORE("LimitRange", lambda: core.LimitRange, "limits")
+ENDPOINTS: Final[Resource[JsonObject]] = _CORE("Endpoints", DOCUMENTS, "ep", plural="endpoints")
+POD_TEMPLATES: Final[Resource[JsonObject]] = _CORE("PodTemplate", DOCUMENTS)
+REPLICATION_CONTROLLERS: Final = _CORE(
+    "ReplicationController", lambda: core.ReplicationController, "rc", categories=_ALL, status=True, scale=True
 )
-RESOURCE_QUOTAS: Final = _core(
-    "ResourceQuota", lambda: core.ResourceQuota, "resourcequotas", "quota", subresources=(STATUS,)
-)
-LIMIT_RANGES: Final = _core("LimitRange", lambda: core.LimitRange, "limitranges", "limits")
-ENDPOINTS: Final[Resource[JsonObject]] = _core("Endpoints", DOCUMENTS, "endpoints", "ep")
-POD_TEMPLATES: Final[Resource[JsonObject]] = _core("PodTemplate", DOCUMENTS, "podtemplates")
-REPLICATION_CONTROLLERS: Final = _core(
-    "ReplicationController",
-    lambda: core.ReplicationController,
-    "replicationcontrollers",
-    "rc",
-    categories=_ALL,
-    subresources=(STATUS, SCALE),
-)
-BINDINGS: Final = _core("Binding", lambda: core.Binding, "bindings", verbs=CREATE_ONLY)
+BINDINGS: Final = _CORE("Binding", lambda: core.Binding, verbs=CREATE_ONLY)
 
-# apps/v1 and batch/v1
-REPLICA_SETS: Final = _built_in(
-    "apps",
-    "v1",
-    "ReplicaSet",
-    lambda: core.ReplicaSet,
-    "replicasets",
-    "rs",
-    categories=_ALL,
-    subresources=(STATUS, SCALE),
+_APPS: Final = _Group("apps", "v1")
+REPLICA_SETS: Final = _APPS("ReplicaSet", lambda: core.ReplicaSet, "rs", categories=_ALL, status=True, scale=True)
+DEPLOYMENTS: Final = _APPS("Deployment", lambda: core.Deployment, "deploy", categories=_ALL, status=True, scale=True)
+STATEFUL_SETS: Final = _APPS("StatefulSet", lambda: core.StatefulSet, "sts", categories=_ALL, status=True, scale=True)
+DAEMON_SETS: Final = _APPS("DaemonSet", lambda: core.DaemonSet, "ds", categories=_ALL, status=True)
+CONTROLLER_REVISIONS: Final[Resource[JsonObject]] = _APPS("ControllerRevision", DOCUMENTS)
+
+_BATCH: Final = _Group("batch", "v1")
+BATCH_JOBS: Final = _BATCH("Job", lambda: core.BatchJob, categories=_ALL, status=True)
+BATCH_CRON_JOBS: Final[Resource[JsonObject]] = _BATCH("CronJob", DOCUMENTS, "cj", categories=_ALL, status=True)
+
+POD_DISRUPTION_BUDGETS: Final = _Group("policy", "v1")(
+    "PodDisruptionBudget", lambda: core.PodDisruptionBudget, "pdb", status=True
 )
-DEPLOYMENTS: Final = _built_in(
-    "apps",
-    "v1",
-    "Deployment",
-    lambda: core.Deployment,
-    "deployments",
-    "deploy",
-    categories=_ALL,
-    subresources=(STATUS, SCALE),
+PRIORITY_CLASSES: Final = _Group("scheduling.k8s.io", "v1")(
+    "PriorityClass", lambda: core.PriorityClass, "pc", namespaced=False
 )
-STATEFUL_SETS: Final = _built_in(
-    "apps",
-    "v1",
-    "StatefulSet",
-    lambda: core.StatefulSet,
-    "statefulsets",
-    "sts",
-    categories=_ALL,
-    subresources=(STATUS, SCALE),
-)
-DAEMON_SETS: Final = _built_in(
-    "apps", "v1", "DaemonSet", lambda: core.DaemonSet, "daemonsets", "ds", categories=_ALL, subresources=(STATUS,)
-)
-CONTROLLER_REVISIONS: Final[Resource[JsonObject]] = _built_in(
-    "apps", "v1", "ControllerRevision", DOCUMENTS, "controllerrevisions"
-)
-BATCH_JOBS: Final = _built_in(
-    "batch", "v1", "Job", lambda: core.BatchJob, "jobs", categories=_ALL, subresources=(STATUS,)
-)
-BATCH_CRON_JOBS: Final[Resource[JsonObject]] = _built_in(
-    "batch", "v1", "CronJob", DOCUMENTS, "cronjobs", "cj", categories=_ALL, subresources=(STATUS,)
+LEASES: Final = _Group("coordination.k8s.io", "v1")("Lease", lambda: core.Lease)
+
+_STORAGE: Final = _Group("storage.k8s.io", "v1")
+STORAGE_CLASSES: Final = _STORAGE("StorageClass", lambda: core.StorageClass, "sc", namespaced=False)
+CSI_NODES: Final = _STORAGE("CSINode", lambda: core.CsiNode, namespaced=False)
+CSI_DRIVERS: Final = _STORAGE("CSIDriver", lambda: core.CsiDriver, namespaced=False)
+CSI_STORAGE_CAPACITIES: Final = _STORAGE("CSIStorageCapacity", lambda: core.CsiStorageCapacity)
+VOLUME_ATTACHMENTS: Final = _STORAGE("VolumeAttachment", lambda: core.VolumeAttachment, namespaced=False, status=True)
+
+ENDPOINT_SLICES: Final[Resource[JsonObject]] = _Group("discovery.k8s.io", "v1")("EndpointSlice", DOCUMENTS)
+
+_NETWORKING: Final = _Group("networking.k8s.io", "v1")
+NETWORK_POLICIES: Final = _NETWORKING("NetworkPolicy", lambda: core.NetworkPolicy, "netpol")
+INGRESSES: Final[Resource[JsonObject]] = _NETWORKING("Ingress", DOCUMENTS, "ing", status=True)
+INGRESS_CLASSES: Final[Resource[JsonObject]] = _NETWORKING("IngressClass", DOCUMENTS, namespaced=False)
+
+EVENTS_V1: Final[Resource[JsonObject]] = _Group("events.k8s.io", "v1")("Event", DOCUMENTS, "ev")
+HORIZONTAL_POD_AUTOSCALERS: Final[Resource[JsonObject]] = _Group("autoscaling", "v2")(
+    "HorizontalPodAutoscaler", DOCUMENTS, "hpa", categories=_ALL, status=True
 )
 
-# Policy, scheduling, coordination, storage, discovery, networking
-POD_DISRUPTION_BUDGETS: Final = _built_in(
-    "policy",
-    "v1",
-    "PodDisruptionBudget",
-    lambda: core.PodDisruptionBudget,
-    "poddisruptionbudgets",
-    "pdb",
-    subresources=(STATUS,),
-)
-PRIORITY_CLASSES: Final = _built_in(
-    "scheduling.k8s.io", "v1", "PriorityClass", lambda: core.PriorityClass, "priorityclasses", "pc", namespaced=False
-)
-LEASES: Final = _built_in("coordination.k8s.io", "v1", "Lease", lambda: core.Lease, "leases")
-STORAGE_CLASSES: Final = _built_in(
-    "storage.k8s.io", "v1", "StorageClass", lambda: core.StorageClass, "storageclasses", "sc", namespaced=False
-)
-CSI_NODES: Final = _built_in("storage.k8s.io", "v1", "CSINode", lambda: core.CsiNode, "csinodes", namespaced=False)
-CSI_DRIVERS: Final = _built_in(
-    "storage.k8s.io", "v1", "CSIDriver", lambda: core.CsiDriver, "csidrivers", namespaced=False
-)
-CSI_STORAGE_CAPACITIES: Final = _built_in(
-    "storage.k8s.io", "v1", "CSIStorageCapacity", lambda: core.CsiStorageCapacity, "csistoragecapacities"
-)
-VOLUME_ATTACHMENTS: Final = _built_in(
-    "storage.k8s.io",
-    "v1",
-    "VolumeAttachment",
-    lambda: core.VolumeAttachment,
-    "volumeattachments",
-    namespaced=False,
-    subresources=(STATUS,),
-)
-ENDPOINT_SLICES: Final[Resource[JsonObject]] = _built_in(
-    "discovery.k8s.io", "v1", "EndpointSlice", DOCUMENTS, "endpointslices"
-)
-NETWORK_POLICIES: Final = _built_in(
-    "networking.k8s.io", "v1", "NetworkPolicy", lambda: core.NetworkPolicy, "networkpolicies", "netpol"
-)
-INGRESSES: Final[Resource[JsonObject]] = _built_in(
-    "networking.k8s.io", "v1", "Ingress", DOCUMENTS, "ingresses", "ing", subresources=(STATUS,)
-)
-INGRESS_CLASSES: Final[Resource[JsonObject]] = _built_in(
-    "networking.k8s.io", "v1", "IngressClass", DOCUMENTS, "ingressclasses", namespaced=False
-)
-EVENTS_V1: Final[Resource[JsonObject]] = _built_in("events.k8s.io", "v1", "Event", DOCUMENTS, "events", "ev")
-HORIZONTAL_POD_AUTOSCALERS: Final[Resource[JsonObject]] = _built_in(
-    "autoscaling",
-    "v2",
-    "HorizontalPodAutoscaler",
-    DOCUMENTS,
-    "horizontalpodautoscalers",
-    "hpa",
-    categories=_ALL,
-    subresources=(STATUS,),
-)
-RESOURCE_CLAIMS: Final = _built_in(
-    "resource.k8s.io", "v1", "ResourceClaim", lambda: core.ResourceClaim, "resourceclaims", subresources=(STATUS,)
-)
-RESOURCE_CLAIM_TEMPLATES: Final[Resource[JsonObject]] = _built_in(
-    "resource.k8s.io", "v1", "ResourceClaimTemplate", DOCUMENTS, "resourceclaimtemplates"
-)
-RESOURCE_SLICES: Final = _built_in(
-    "resource.k8s.io", "v1", "ResourceSlice", lambda: core.ResourceSlice, "resourceslices", namespaced=False
-)
-DEVICE_CLASSES: Final = _built_in(
-    "resource.k8s.io", "v1", "DeviceClass", lambda: core.DeviceClass, "deviceclasses", namespaced=False
-)
+_DEVICES: Final = _Group("resource.k8s.io", "v1")
+RESOURCE_CLAIMS: Final = _DEVICES("ResourceClaim", lambda: core.ResourceClaim, status=True)
+RESOURCE_CLAIM_TEMPLATES: Final[Resource[JsonObject]] = _DEVICES("ResourceClaimTemplate", DOCUMENTS)
+RESOURCE_SLICES: Final = _DEVICES("ResourceSlice", lambda: core.ResourceSlice, namespaced=False)
+DEVICE_CLASSES: Final = _DEVICES("DeviceClass", lambda: core.DeviceClass, namespaced=False)
 
-# Access, admission, extension
-ROLES: Final = _built_in("rbac.authorization.k8s.io", "v1", "Role", lambda: core.Role, "roles")
-ROLE_BINDINGS: Final = _built_in(
-    "rbac.authorization.k8s.io", "v1", "RoleBinding", lambda: core.RoleBinding, "rolebindings"
+_RBAC: Final = _Group("rbac.authorization.k8s.io", "v1")
+ROLES: Final = _RBAC("Role", lambda: core.Role)
+ROLE_BINDINGS: Final = _RBAC("RoleBinding", lambda: core.RoleBinding)
+CLUSTER_ROLES: Final = _RBAC("ClusterRole", lambda: core.ClusterRole, namespaced=False)
+CLUSTER_ROLE_BINDINGS: Final = _RBAC("ClusterRoleBinding", lambda: core.ClusterRoleBinding, namespaced=False)
+
+_ADMISSION: Final = _Group("admissionregistration.k8s.io", "v1")
+MUTATING_WEBHOOKS: Final = _ADMISSION(
+    "MutatingWebhookConfiguration", lambda: admission.MutatingWebhookConfiguration, namespaced=False
 )
-CLUSTER_ROLES: Final = _built_in(
-    "rbac.authorization.k8s.io", "v1", "ClusterRole", lambda: core.ClusterRole, "clusterroles", namespaced=False
+VALIDATING_WEBHOOKS: Final = _ADMISSION(
+    "ValidatingWebhookConfiguration", lambda: admission.ValidatingWebhookConfiguration, namespaced=False
 )
-CLUSTER_ROLE_BINDINGS: Final = _built_in(
-    "rbac.authorization.k8s.io",
-    "v1",
-    "ClusterRoleBinding",
-    lambda: core.ClusterRoleBinding,
-    "clusterrolebindings",
-    namespaced=False,
-)
-MUTATING_WEBHOOKS: Final = _built_in(
-    "admissionregistration.k8s.io",
-    "v1",
-    "MutatingWebhookConfiguration",
-    lambda: admission.MutatingWebhookConfiguration,
-    "mutatingwebhookconfigurations",
-    namespaced=False,
-)
-VALIDATING_WEBHOOKS: Final = _built_in(
-    "admissionregistration.k8s.io",
-    "v1",
-    "ValidatingWebhookConfiguration",
-    lambda: admission.ValidatingWebhookConfiguration,
-    "validatingwebhookconfigurations",
-    namespaced=False,
-)
-CUSTOM_RESOURCE_DEFINITIONS: Final[Resource[JsonObject]] = _built_in(
-    "apiextensions.k8s.io",
-    "v1",
-    "CustomResourceDefinition",
-    DOCUMENTS,
-    "customresourcedefinitions",
-    "crd",
-    "crds",
-    namespaced=False,
-    subresources=(STATUS,),
+CUSTOM_RESOURCE_DEFINITIONS: Final[Resource[JsonObject]] = _Group("apiextensions.k8s.io", "v1")(
+    "CustomResourceDefinition", DOCUMENTS, "crd", "crds", namespaced=False, status=True
 )
 
 # Reviews: answered, never stored
-SELF_SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _built_in(
-    "authorization.k8s.io",
-    "v1",
-    "SelfSubjectAccessReview",
-    DOCUMENTS,
-    "selfsubjectaccessreviews",
-    namespaced=False,
-    verbs=CREATE_ONLY,
+_AUTHORIZATION: Final = _Group("authorization.k8s.io", "v1")
+_AUTHENTICATION: Final = _Group("authentication.k8s.io", "v1")
+SELF_SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _AUTHORIZATION(
+    "SelfSubjectAccessReview", DOCUMENTS, namespaced=False, verbs=CREATE_ONLY
 )
-SELF_SUBJECT_RULES_REVIEWS: Final[Resource[JsonObject]] = _built_in(
-    "authorization.k8s.io",
-    "v1",
-    "SelfSubjectRulesReview",
-    DOCUMENTS,
-    "selfsubjectrulesreviews",
-    namespaced=False,
-    verbs=CREATE_ONLY,
+SELF_SUBJECT_RULES_REVIEWS: Final[Resource[JsonObject]] = _AUTHORIZATION(
+    "SelfSubjectRulesReview", DOCUMENTS, namespaced=False, verbs=CREATE_ONLY
 )
-SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _built_in(
-    "authorization.k8s.io",
-    "v1",
-    "SubjectAccessReview",
-    DOCUMENTS,
-    "subjectaccessreviews",
-    namespaced=False,
-    verbs=CREATE_ONLY,
+SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _AUTHORIZATION(
+    "SubjectAccessReview", DOCUMENTS, namespaced=False, verbs=CREATE_ONLY
 )
-LOCAL_SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _built_in(
-    "authorization.k8s.io", "v1", "LocalSubjectAccessReview", DOCUMENTS, "localsubjectaccessreviews", verbs=CREATE_ONLY
+LOCAL_SUBJECT_ACCESS_REVIEWS: Final[Resource[JsonObject]] = _AUTHORIZATION(
+    "LocalSubjectAccessReview", DOCUMENTS, verbs=CREATE_ONLY
 )
-TOKEN_REVIEWS: Final[Resource[JsonObject]] = _built_in(
-    "authentication.k8s.io", "v1", "TokenReview", DOCUMENTS, "tokenreviews", namespaced=False, verbs=CREATE_ONLY
+TOKEN_REVIEWS: Final[Resource[JsonObject]] = _AUTHENTICATION(
+    "TokenReview", DOCUMENTS, namespaced=False, verbs=CREATE_ONLY
 )
-SELF_SUBJECT_REVIEWS: Final[Resource[JsonObject]] = _built_in(
-    "authentication.k8s.io",
-    "v1",
-    "SelfSubjectReview",
-    DOCUMENTS,
-    "selfsubjectreviews",
-    namespaced=False,
-    verbs=CREATE_ONLY,
+SELF_SUBJECT_REVIEWS: Final[Resource[JsonObject]] = _AUTHENTICATION(
+    "SelfSubjectReview", DOCUMENTS, namespaced=False, verbs=CREATE_ONLY
 )
 
 # What the API server asks the nodes about: read only, never stored
-NODE_METRICS: Final[Resource[JsonObject]] = _built_in(
-    "metrics.k8s.io", "v1beta1", "NodeMetrics", DOCUMENTS, "nodes", namespaced=False, verbs=("get", "list")
+_METRICS: Final = _Group("metrics.k8s.io", "v1beta1")
+NODE_METRICS: Final[Resource[JsonObject]] = _METRICS(
+    "NodeMetrics", DOCUMENTS, plural="nodes", namespaced=False, verbs=("get", "list")
 )
-POD_METRICS: Final[Resource[JsonObject]] = _built_in(
-    "metrics.k8s.io", "v1beta1", "PodMetrics", DOCUMENTS, "pods", verbs=("get", "list")
-)
+POD_METRICS: Final[Resource[JsonObject]] = _METRICS("PodMetrics", DOCUMENTS, plural="pods", verbs=("get", "list"))
 
 # Volcano
-JOBS: Final = _volcano(
-    "batch",
-    "v1alpha1",
+_VOLCANO_BATCH: Final = _Group("batch.volcano.sh", "v1alpha1", custom=True)
+JOBS: Final = _VOLCANO_BATCH(
     "Job",
     lambda: batch.Job,
-    "jobs",
     "vcjob",
     "vj",
-    subresources=(STATUS,),
+    status=True,
     columns=(
         Column(name="STATUS", type="string", json_path=".status.state.phase"),
         Column(name="minAvailable", type="integer", json_path=".status.minAvailable"),
@@ -405,16 +273,13 @@ JOBS: Final = _volcano(
         _SPEC_QUEUE,
     ),
 )
-CRON_JOBS: Final = _volcano(
-    "batch", "v1alpha1", "CronJob", lambda: batch.CronJob, "cronjobs", "cronvcjob", "cronvj", subresources=(STATUS,)
-)
-COMMANDS: Final = _volcano("bus", "v1alpha1", "Command", lambda: bus.Command, "commands")
-PODGROUPS: Final = _volcano(
-    "scheduling",
-    "v1beta1",
+CRON_JOBS: Final = _VOLCANO_BATCH("CronJob", lambda: batch.CronJob, "cronvcjob", "cronvj", status=True)
+COMMANDS: Final = _Group("bus.volcano.sh", "v1alpha1", custom=True)("Command", lambda: bus.Command)
+
+_VOLCANO_SCHEDULING: Final = _Group("scheduling.volcano.sh", "v1beta1", custom=True)
+PODGROUPS: Final = _VOLCANO_SCHEDULING(
     "PodGroup",
     lambda: scheduling.PodGroup,
-    "podgroups",
     "pg",
     "podgroup-v1beta1",
     columns=(
@@ -425,40 +290,31 @@ PODGROUPS: Final = _volcano(
         _SPEC_QUEUE,
     ),
 )
-QUEUES: Final = _volcano(
-    "scheduling",
-    "v1beta1",
+QUEUES: Final = _VOLCANO_SCHEDULING(
     "Queue",
     lambda: scheduling.Queue,
-    "queues",
     "q",
     "queue-v1beta1",
     namespaced=False,
-    subresources=(STATUS,),
+    status=True,
     columns=(Column(name="PARENT", type="string", json_path=".spec.parent"),),
 )
-JOB_FLOWS: Final = _volcano(
-    "flow",
-    "v1alpha1",
+
+_VOLCANO_FLOW: Final = _Group("flow.volcano.sh", "v1alpha1", custom=True)
+JOB_FLOWS: Final = _VOLCANO_FLOW(
     "JobFlow",
     lambda: flow.JobFlow,
-    "jobflows",
     "jf",
-    subresources=(STATUS,),
+    status=True,
     columns=(Column(name="Status", type="string", json_path=".status.state.phase"), _AGE_CAPITALIZED),
 )
-JOB_TEMPLATES: Final = _volcano(
-    "flow", "v1alpha1", "JobTemplate", lambda: flow.JobTemplate, "jobtemplates", "jt", subresources=(STATUS,)
-)
-HYPERNODES: Final = _volcano(
-    "topology",
-    "v1alpha1",
+JOB_TEMPLATES: Final = _VOLCANO_FLOW("JobTemplate", lambda: flow.JobTemplate, "jt", status=True)
+HYPERNODES: Final = _Group("topology.volcano.sh", "v1alpha1", custom=True)(
     "HyperNode",
     lambda: topology.HyperNode,
-    "hypernodes",
     "hn",
     namespaced=False,
-    subresources=(STATUS,),
+    status=True,
     columns=(
         Column(name="Tier", type="string", json_path=".spec.tier"),
         Column(name="TierName", type="string", json_path=".spec.tierName"),
@@ -466,33 +322,14 @@ HYPERNODES: Final = _volcano(
         _AGE_CAPITALIZED,
     ),
 )
-NUMATOPOLOGIES: Final = _volcano(
-    "nodeinfo",
-    "v1alpha1",
-    "Numatopology",
-    lambda: nodeinfo.Numatopology,
-    "numatopologies",
-    "numatopo",
-    namespaced=False,
+NUMATOPOLOGIES: Final = _Group("nodeinfo.volcano.sh", "v1alpha1", custom=True)(
+    "Numatopology", lambda: nodeinfo.Numatopology, "numatopo", namespaced=False
 )
-NODE_SHARDS: Final = _volcano(
-    "shard",
-    "v1alpha1",
-    "NodeShard",
-    lambda: shard.NodeShard,
-    "nodeshards",
-    "nsh",
-    namespaced=False,
-    subresources=(STATUS,),
-    columns=(_AGE,),
+NODE_SHARDS: Final = _Group("shard.volcano.sh", "v1alpha1", custom=True)(
+    "NodeShard", lambda: shard.NodeShard, "nsh", namespaced=False, status=True, columns=(_AGE,)
 )
-COLOCATION_CONFIGURATIONS: Final = _volcano(
-    "config",
-    "v1alpha1",
-    "ColocationConfiguration",
-    lambda: config.ColocationConfiguration,
-    "colocationconfigurations",
-    subresources=(STATUS,),
+COLOCATION_CONFIGURATIONS: Final = _Group("config.volcano.sh", "v1alpha1", custom=True)(
+    "ColocationConfiguration", lambda: config.ColocationConfiguration, status=True
 )
 
 ALL_VOLCANO: Final[tuple[Resource[Any], ...]] = (
