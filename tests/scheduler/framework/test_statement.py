@@ -17,7 +17,7 @@ from volcano.testing.world import World
 def snapshot(cluster: Cluster) -> dict[str, Any]:
     """Every number that a statement can change."""
     nodes = cluster.nodes
-    columns = ("allocatable", "idle", "used", "releasing", "pipelined", "requested", "nonzero", "pod_count")
+    columns = ("allocatable", "idle", "future", "used", "releasing", "pipelined", "requested", "nonzero", "pod_count")
     return {
         **{name: getattr(nodes, name).copy() for name in columns},
         "members": [set(tasks) for tasks in nodes.tasks],

@@ -109,6 +109,34 @@ def test_an_ancestors_limit_holds_for_all_below() -> None:
     assert len(world.cycle().binds) == 3
 
 
+def test_in_a_tree_the_branches_decide_whose_turn_it_is_and_then_the_queues() -> None:
+    """`b` has less of its share than `a`, so its queue comes first although that one has all it deserves itself."""
+
+    def waiting(in_queue: str) -> Gang:
+        return gang(f"next-{in_queue}", cpu=1, queue=in_queue)
+
+    def first(*names: str) -> str:
+        world = World(
+            nodes=[node("n0", cpu=4)],
+            queues=[
+                queue("root"),
+                queue("a", parent="root", deserved={"cpu": 2}),
+                queue("b", parent="root", deserved={"cpu": 4}),
+                queue("a-1", parent="a", deserved={"cpu": 10}),
+                queue("a-2", parent="a", deserved={"cpu": 5}),
+                queue("b-1", parent="b", deserved={"cpu": 1}),
+            ],
+            jobs=[*(running(f"old-{name}", name, 1) for name in ("a-1", "a-2", "b-1")), *map(waiting, names)],
+            conf=TREE,
+        )
+        (bound,) = world.cycle().binds
+        return bound.removeprefix("default/next-").removesuffix("-worker-0")
+
+    assert first("a-1", "b-1") == "b-1"
+    assert first("a-2", "a-1") == "a-1"
+    assert first("a-2", "b-1", "a-1") == "b-1"
+
+
 def test_one_misplaced_job_or_queue_does_not_stop_the_others() -> None:
     world = World(
         nodes=[node("n0", cpu=8)],

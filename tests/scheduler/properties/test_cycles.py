@@ -128,6 +128,8 @@ def _books_agree(world: World) -> None:
             used += task.profile.request
         assert (cluster.nodes.used[row] == used).all()
         assert (cluster.nodes.requested[row] == used).all()
+    nodes = cluster.nodes
+    assert (nodes.future == nodes.idle + nodes.releasing - nodes.pipelined).all()
     for owned in cluster.queues.values():
         allocated = np.zeros(cluster.dimensions.width, dtype=np.int64)
         for job in owned.jobs.values():

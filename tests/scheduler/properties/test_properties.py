@@ -219,7 +219,7 @@ def _books(cluster: Cluster) -> dict[str, Any]:
         return {name: int(amount) for name, amount in zip(names, amounts.tolist(), strict=False) if amount}
 
     table = cluster.nodes
-    columns = ("allocatable", "idle", "used", "releasing", "pipelined", "requested")
+    columns = ("allocatable", "idle", "future", "used", "releasing", "pipelined", "requested")
     return {
         **{
             f"node {name}": {column: named(getattr(table, column)[row]) for column in columns}

@@ -34,9 +34,10 @@ class Allocate(Action):
             jobs[sheet.job.queue_name].push(sheet.job)
         queues = session.queue_heap(session.queues[name] for name in jobs)
         while queues:
-            queue = queues.pop()
+            queue = queues.first()
             waiting = jobs[queue.name]
             if not waiting or session.overused(queue):
+                queues.drop()
                 continue
             job = waiting.pop()
             again = False
@@ -44,7 +45,6 @@ class Allocate(Action):
                 again = self._attempt(session, queue, sheets[job.key])
             if again:
                 waiting.push(job)
-            queues.push(queue)
 
     def _worksheets(self, session: Session) -> dict[str, Worksheet]:
         sheets: dict[str, Worksheet] = {}
@@ -102,7 +102,8 @@ class Allocate(Action):
         """A job without sub-groups and domains: its tasks onto any nodes."""
         (sub_sheet,) = sheet.sheets
         placing = Placing(session, queue, sheet.job, sub_sheet, statement)
-        placing.run()
+        if placing.run():
+            return True
         if session.job_ready(sheet.job) or session.job_pipelined(sheet.job):
             return True
         placing.give_up(0)

@@ -24,12 +24,12 @@ class Enqueue(Action):
         jobs = {queue: Heap(session.job_order, members) for queue, members in waiting.items()}
         queues = session.queue_heap(session.queues[name] for name in jobs)
         while queues:
-            queue = queues.pop()
+            queue = queues.first()
             job = jobs[queue.name].pop()
             with session.isolated(job):
                 self._consider(session, job)
-            if jobs[queue.name]:
-                queues.push(queue)
+            if not jobs[queue.name]:
+                queues.drop()
 
     def _consider(self, session: Session, job: Job) -> None:
         """A group that does not say how much it needs is not put to the vote."""

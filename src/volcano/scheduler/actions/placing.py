@@ -43,14 +43,16 @@ class Placing:
         self.limited = session.topology.limit(sheet.sub_job) is not None
         self._failed_roles: set[str] = set()
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """True if the sub-job has become ready."""
         while self.sheet.tasks:
             before = self.statement.checkpoint()
             if not self._place_run(self._next_run()):
-                return
+                return False
             placed = self.statement.checkpoint() > before
             if placed and self.session.sub_job_ready(self.sheet.sub_job):
-                return
+                return True
+        return False
 
     def give_up(self, checkpoint: int) -> None:
         """Undo what this attempt placed, and remember how far it came."""
@@ -63,7 +65,9 @@ class Placing:
     def _next_run(self) -> list[Task]:
         """Identical tasks from the top, no more than the job needs before readiness must be asked again."""
         tasks = self.sheet.tasks
-        needed = max(1, self.session.missing_members(self.job))
+        needed = self.session.missing_members(self.job)
+        if needed <= 1:
+            return [tasks.pop()]
         top = runs(reversed(tasks[-needed:]))[0]
         del tasks[-len(top) :]
         return top

@@ -24,7 +24,10 @@ class Worksheet:
     sheets: list[SubSheet]
 
     def __bool__(self) -> bool:
-        return any(sheet.tasks for sheet in self.sheets)
+        for sheet in self.sheets:  # noqa: SIM110 - asked for every job, often
+            if sheet.tasks:
+                return True
+        return False
 
 
 def worksheet(session: Session, job: Job) -> Worksheet:
@@ -35,7 +38,8 @@ def worksheet(session: Session, job: Job) -> Worksheet:
     tasks = [task for task in job.pending.values() if _is_open(task) and not session.rests(task)]
     if not tasks:
         return Worksheet(job, [])
-    tasks.sort(key=session.task_order, reverse=True)
+    if len(tasks) > 1:
+        tasks.sort(key=session.task_order, reverse=True)
     required = _required(session, job) if job.policies else frozenset()
     sheets: dict[str, SubSheet] = {}
     for task in tasks:
@@ -45,7 +49,9 @@ def worksheet(session: Session, job: Job) -> Worksheet:
         if sheet is None:
             sheet = sheets[sub_job.key] = SubSheet(sub_job, sub_job.key in required)
         sheet.tasks.append(task)
-    ordered = sorted(sheets.values(), key=lambda sheet: (not sheet.required, session.sub_job_order(sheet.sub_job)))
+    ordered = list(sheets.values())
+    if len(ordered) > 1:
+        ordered.sort(key=lambda sheet: (not sheet.required, session.sub_job_order(sheet.sub_job)))
     return Worksheet(job, ordered)
 
 

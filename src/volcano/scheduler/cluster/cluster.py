@@ -141,17 +141,17 @@ class Cluster:
         old = task.status
         if old is status:
             return
-        on_node = task.node != NO_NODE
-        if on_node:
+        if task.node == NO_NODE:
+            self.move_status((task,), status)
+            if task.node_name and status not in NOT_ON_NODES:
+                self._settle(task)
+        elif status in NOT_ON_NODES:
             self._account(task.node, task.profile, old, -1)
-        self.move_status((task,), status)
-        if on_node and status not in NOT_ON_NODES:
-            self._account(task.node, task.profile, status, 1)
-        elif on_node:
+            self.move_status((task,), status)
             self.nodes.tasks[task.node].pop(task.uid, None)
             task.node = NO_NODE
-        elif task.node_name and status not in NOT_ON_NODES:
-            self._settle(task)
+        else:
+            self.restate((task,), status)
         if task.job is not None:
             self.dirty_jobs.add(task.job.key)
 
@@ -349,6 +349,8 @@ class Cluster:
         for dimension, each in profile.amounts:
             amount = each * sign
             nodes.requested[row, dimension] += amount
+            if takes != _RELEASING:
+                nodes.future[row, dimension] -= amount
             if takes == _PIPELINED:
                 nodes.pipelined[row, dimension] += amount
                 continue
@@ -377,6 +379,8 @@ class Cluster:
         for dimension, each in profile.amounts:
             amount = counts * each
             nodes.requested[rows, dimension] += amount
+            if takes != _RELEASING:
+                nodes.future[rows, dimension] -= amount
             if takes == _PIPELINED:
                 nodes.pipelined[rows, dimension] += amount
                 continue

@@ -107,6 +107,7 @@ class Profile:
         "like",
         "memory_scored",
         "milli_cpu_scored",
+        "nonzero",
         "pod",
         "ports",
         "queue",
@@ -130,15 +131,12 @@ class Profile:
         """The request of each of them, as plain numbers."""
         self.best_effort = all(amount < EPSILON for d, amount in amounts.items() if d != PODS)
         self.milli_cpu_scored, self.memory_scored = nonzero_request(pod, dimensions)
+        self.nonzero: Vector = np.array([self.milli_cpu_scored, self.memory_scored], dtype=np.int64)
         self.ports = tuple(host_ports(pod))
         self.storage = storage(pod)
         affinity = pod.spec.affinity
         self.has_pod_terms = affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
         """It wants to be near other pods or away from them."""
-
-    @property
-    def nonzero(self) -> Vector:
-        return np.array([self.milli_cpu_scored, self.memory_scored], dtype=np.int64)
 
     def __repr__(self) -> str:
         return f"Profile({self.id}, like {self.pod.metadata.key})"

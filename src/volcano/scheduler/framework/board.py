@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from volcano.scheduler.cluster.nodes import Column, Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
-from volcano.scheduler.cluster.resources import CPU, MEMORY
+from volcano.scheduler.cluster.resources import CPU, MEMORY, Vector
 from volcano.scheduler.framework.guard import guarded_term
 from volcano.scheduler.framework.options import SHARD_HARD
 from volcano.scheduler.framework.reasons import FITS, Codes, FitError, Reason, Refusal, Stage
@@ -53,6 +53,8 @@ class Board:
         """The same once what is leaving has left."""
         self.local: Scores = np.zeros(size, dtype=np.float64)
         """The sum of the score terms that need no normalisation."""
+        self._settled: Scores = np.zeros(size, dtype=np.float64)
+        """The part of `local` that nothing within a session changes."""
         self.open_scores: Scores = np.full(size, -np.inf)
         """`local` where a replica has idle room that is promised to nobody, else -inf."""
         self._dimensions = sorted({CPU, MEMORY, *profile.wanted})
@@ -101,8 +103,10 @@ class Board:
 
     def first_open(self) -> int | None:
         """The best position with idle room; None if there is none. Only where nothing is normalised."""
-        position = int(self.open_scores.argmax()) if len(self.open_scores) else 0
-        return position if len(self.open_scores) and self.open_scores[position] > -np.inf else None
+        if not len(self.open_scores):
+            return None
+        position = int(self.open_scores.argmax())
+        return position if self.open_scores[position] > -np.inf else None
 
     @property
     def is_plain(self) -> bool:
@@ -126,7 +130,7 @@ class Board:
     def next_scores(self, positions: Index, extra: Column, *, pipelined: bool) -> tuple[Codes, Scores]:
         """Verdict and local score of the next replica where `extra` of them have been added to each position."""
         rows = Rows(self.session.nodes, self.rows[positions], extra=extra, profile=self.profile, pipelined=pipelined)
-        return self._filter(rows), self._local_score(rows)
+        return self._filter(rows), self._local_score(rows, positions)
 
     def fit_error(self, hypernode: str = "", among: Mask | None = None) -> FitError:
         """Why no node takes the profile: insufficient resources come first, as the actions check them first."""
@@ -149,31 +153,37 @@ class Board:
         index = self.rows if positions is None else self.rows[positions]
         rows = Rows(self.session.nodes, index)
         where: Any = slice(None) if positions is None else positions
-        self.codes[where] = self._filter(rows)
-        if not coupled_only:
-            self.idle_room[where], self.future_room[where] = self._room(index)
+        codes = self.codes[where] = self._filter(rows)
+        if coupled_only:
+            idle_room, future_room = self.idle_room[where], self.future_room[where]
+        else:
+            idle_room, future_room = self._room(index)
+            self.idle_room[where], self.future_room[where] = idle_room, future_room
         if self._terms is None:
             return
-        if not (coupled_only and all(term.own_rows for term in self._terms)):
-            self.local[where] = self._local_score(rows)
-        self._note_open(where)
+        if coupled_only and all(term.own_rows for term in self._terms):
+            scores = self.local[where]
+        else:
+            scores = self.local[where] = self._local_score(rows, where)
+        self.open_scores[where] = _open(codes, idle_room, future_room, scores)
         for column in self._normalized or ():
-            if not (coupled_only and column.term.own_rows):
+            if not (column.term.settled or (coupled_only and column.term.own_rows)):
                 column.raw[where] = column.term.raw(self.profile, rows)
-
-    def _note_open(self, where: Any) -> None:
-        is_open = (self.codes[where] == FITS) & (self.idle_room[where] > 0) & (self.future_room[where] > 0)
-        self.open_scores[where] = np.where(is_open, self.local[where], -np.inf)
 
     def _filter(self, rows: Rows) -> Codes:
         codes = np.zeros(len(rows), dtype=np.int32)
-        if self.session.options.sharding_mode == SHARD_HARD:
+        is_fresh = self.session.options.sharding_mode != SHARD_HARD
+        if not is_fresh:
             codes[~self.session.in_shard[rows.index]] = self.session.refusals.code(_FOREIGN)
         for callback in self.session.hooks.callbacks("filter"):
             answer = callback(self.profile, rows)
             if isinstance(answer, Reason):
                 answer = self.session.refusals.code(_failed(answer))
-            codes = np.where(codes == FITS, answer, codes)
+            if is_fresh:
+                codes[:] = answer
+                is_fresh = False
+            else:
+                np.copyto(codes, answer, where=codes == FITS)
         return codes
 
     def _ensure_scored(self) -> None:
@@ -185,36 +195,40 @@ class Board:
             for callback in self.session.hooks.callbacks("score_terms")
             for term in callback(self.profile)
         ]
-        self._terms = [term for term in terms if term.normalize is None]
         rows = Rows(self.session.nodes, self.rows)
-        self.local[:] = self._local_score(rows)
-        self._note_open(slice(None))
+        for term in terms:
+            if term.settled and term.normalize is None:
+                self._settled += term.raw(self.profile, rows) * term.weight
+        self._terms = [term for term in terms if term.normalize is None and not term.settled]
+        self.local[:] = self._local_score(rows, slice(None))
+        self.open_scores[:] = _open(self.codes, self.idle_room, self.future_room, self.local)
         self._normalized = [
             _Normalized(term, np.asarray(term.raw(self.profile, rows)).copy()) for term in terms if term.normalize
         ]
 
-    def _local_score(self, rows: Rows) -> Scores:
-        total = np.zeros(len(rows), dtype=np.float64)
+    def _local_score(self, rows: Rows, where: Any) -> Scores:
+        total: Scores = self._settled[where]
         for term in self._terms or ():
-            total += term.raw(self.profile, rows) * term.weight
+            score = term.raw(self.profile, rows)
+            total = total + (score if term.weight == 1 else score * term.weight)
         return total
 
     def _room(self, rows: Index) -> tuple[Column, Column]:
         """How many replicas fit, now and later. An over-committed node refuses even who asks for no CPU or memory."""
-        nodes = self.session.nodes
-        idle_room = np.full(len(rows), PLENTY, dtype=np.int64)
-        future_room = idle_room.copy()
+        return self._fitting(self.session.nodes.idle, rows), self._fitting(self.session.nodes.future, rows)
+
+    def _fitting(self, amounts: Vector, rows: Index) -> Column:
+        fitting: Column | None = None
         for dimension in self._dimensions:
-            idle = nodes.idle[:, dimension][rows]
-            future = idle + nodes.releasing[:, dimension][rows] - nodes.pipelined[:, dimension][rows]
-            amount = int(self.profile.request[dimension])
-            if amount > 0:
-                np.minimum(idle_room, idle // amount, out=idle_room)
-                np.minimum(future_room, future // amount, out=future_room)
-            else:
-                idle_room[idle < 0] = 0
-                future_room[future < 0] = 0
-        return idle_room, future_room
+            available: Column = amounts[:, dimension][rows]
+            each = int(self.profile.request[dimension])
+            if each > 1:
+                available //= each
+            elif each == 0:
+                available = np.where(available < 0, 0, PLENTY)
+            fitting = available if fitting is None else np.minimum(fitting, available, out=fitting)
+        assert fitting is not None, "CPU and memory are among the dimensions"
+        return fitting
 
     def _shortages(self, rows: Index) -> Codes:
         """Per row, the code of the first resource that is missing."""
@@ -227,6 +241,12 @@ class Board:
                 text = f"Insufficient {session.cluster.dimensions.names[dimension]}"
                 codes[short] = session.refusals.code(Refusal("resources", text))
         return codes
+
+
+def _open(codes: Codes, idle_room: Column, future_room: Column, scores: Scores) -> Scores:
+    """The scores where a replica has idle room that is promised to nobody, else -inf."""
+    is_open = (codes == FITS) & (np.minimum(idle_room, future_room) > 0)
+    return np.where(is_open, scores, -np.inf)
 
 
 def _failed(failure: Reason) -> Refusal:

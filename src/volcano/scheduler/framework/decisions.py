@@ -1,9 +1,14 @@
-"""What one cycle decided: a plain record that effects carry out, tests check and `vcctl schedule` prints."""
+"""What one cycle decided: a plain record that effects carry out, tests check and `vcctl schedule` prints.
+
+What there is one of per pod or job is a `Struct`: ten thousand frozen dataclasses take ten times as long to make.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import msgspec
 
 from volcano.api.core.dra import ClaimAllocation, ResourceClaim
 from volcano.api.meta import JsonObject
@@ -53,8 +58,7 @@ Settlement = ClaimBinding | DeviceAllocation | NodeLock
 """What has to be in order before a pod is bound."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(msgspec.Struct, frozen=True):
     """One pod gets its node."""
 
     uid: str
@@ -62,7 +66,7 @@ class Bind:
     name: str
     node: str
     job: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     claims: tuple[Settlement, ...] = ()
     """To be settled before the pod itself is bound."""
 
@@ -100,8 +104,7 @@ class Admission:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(msgspec.Struct, frozen=True):
     """A PodGroup condition as decided; times are the writer's business."""
 
     type: str
@@ -147,8 +150,7 @@ class ClusterEvent:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskState:
+class TaskState(msgspec.Struct, frozen=True):
     status: str
     node: str = ""
     job: str = ""

@@ -5,12 +5,10 @@ Built once per session from the plugins and their switches; hooks.py says which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework.comparing import Compared
 from volcano.scheduler.framework.guard import NO_ANSWER, Guarded, Report
 from volcano.scheduler.framework.hooks import HOOKS, Hook
 from volcano.scheduler.framework.plugin import Plugin, Vote, overrides
@@ -45,33 +43,16 @@ class Dispatcher:
             ]
             self._tiers[hook.name] = tuple(tier for tier in answering if tier)
             self._flat[hook.name] = tuple(callback for tier in answering for callback in tier)
-        self._queue_order = self._merged_order(tiers, HOOK["queue_order"], HOOK["queue_compare"])
 
     def _guarded(self, plugin: Plugin, hook: Hook) -> Guarded:
         return Guarded(plugin, hook, self._report, broken=plugin.name in self._broken)
-
-    def _merged_order(self, tiers: Tiers, by_key: Hook, by_comparison: Hook) -> tuple[Callable[[Any], Any], ...]:
-        """Key and comparison hooks of the same order, side by side in tier order."""
-        merged: list[Callable[[Any], Any]] = []
-        for tier in tiers:
-            for plugin, switches in tier:
-                if by_key.switch not in switches:
-                    continue
-                if overrides(plugin, by_key.name):
-                    merged.append(self._guarded(plugin, by_key))
-                if overrides(plugin, by_comparison.name):
-                    merged.append(partial(Compared, self._guarded(plugin, by_comparison)))
-        return tuple(merged)
 
     def callbacks(self, hook: str) -> tuple[Guarded, ...]:
         return self._flat[hook]
 
     def order(self, hook: str, subject: Any) -> tuple[Any, ...]:
         """The sort keys of all plugins, most significant first."""
-        return tuple(callback(subject) for callback in self._flat[hook])
-
-    def queue_order(self, queue: Any) -> tuple[Any, ...]:
-        return tuple(key(queue) for key in self._queue_order)
+        return tuple([callback(subject) for callback in self._flat[hook]])
 
     def compare(self, hook: str, *subjects: Any) -> int:
         for callback in self._flat[hook]:
@@ -81,10 +62,16 @@ class Dispatcher:
         return 0
 
     def all(self, hook: str, *subjects: Any) -> bool:
-        return all(callback(*subjects) for callback in self._flat[hook])
+        for callback in self._flat[hook]:  # noqa: SIM110 - in half the time of a generator, and asked for every pod
+            if not callback(*subjects):
+                return False
+        return True
 
     def any(self, hook: str, *subjects: Any) -> bool:
-        return any(callback(*subjects) for callback in self._flat[hook])
+        for callback in self._flat[hook]:  # noqa: SIM110 - likewise
+            if callback(*subjects):
+                return True
+        return False
 
     def first_tier_all(self, hook: str, *subjects: Any) -> bool:
         tiers = self._tiers[hook]
@@ -120,7 +107,7 @@ class Dispatcher:
         return None
 
     def largest(self, hook: str, *subjects: Any, default: int) -> int:
-        return max((callback(*subjects) for callback in self._flat[hook]), default=default)
+        return max([callback(*subjects) for callback in self._flat[hook]], default=default)
 
     def notify(self, hook: str, *subjects: Any) -> None:
         for callback in self._flat[hook]:

@@ -47,13 +47,14 @@ class Guarded:
     def __init__(self, plugin: Plugin, hook: Hook, report: Report, *, broken: bool = False) -> None:
         self.plugin = plugin
         self.hook = hook
-        self._ask: Callable[..., Any] = getattr(plugin, hook.name)
+        self._ask: Callable[..., Any] = self._refuse if broken else getattr(plugin, hook.name)
         self.report = report
         self.broken = broken
 
+    def _refuse(self, *_subjects: Any) -> Any:
+        return harmless(self.hook, self.plugin, "it failed to open")
+
     def __call__(self, *subjects: Any) -> Any:
-        if self.broken:
-            return harmless(self.hook, self.plugin, "it failed to open")
         try:
             return self._ask(*subjects)
         except Exception as problem:  # noqa: BLE001 - a plugin may raise anything; it is named and passed over
@@ -124,7 +125,7 @@ def guarded_term(plugin: Plugin, term: ScoreTerm, report: Report) -> ScoreTerm:
             report(describe(plugin, "a score's normalisation", (), problem))
             return np.zeros(len(column))
 
-    return ScoreTerm(raw, normalize if term.normalize is not None else None, term.weight, term.own_rows)
+    return ScoreTerm(raw, normalize if term.normalize is not None else None, term.weight, term.own_rows, term.settled)
 
 
 def _name(subject: Any) -> str:

@@ -39,7 +39,6 @@ class Hook:
 HOOKS: Final[tuple[Hook, ...]] = (
     Hook("job_order", Fold.ORDER, "enableJobOrder"),
     Hook("queue_order", Fold.ORDER, "enableQueueOrder"),
-    Hook("queue_compare", Fold.ORDER, "enableQueueOrder"),
     Hook("victim_queue_compare", Fold.ORDER),
     Hook("task_order", Fold.ORDER, "enableTaskOrder"),
     Hook("sub_job_order", Fold.ORDER, "enabledSubJobOrder"),

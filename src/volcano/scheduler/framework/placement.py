@@ -13,9 +13,9 @@ replicas.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from volcano.scheduler.cluster.nodes import Column, Index, Mask
@@ -29,16 +29,14 @@ _BLOCK = 16
 _LARGEST_TABLE = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """Rows for the first `len(rows)` of the replicas, in order of placement."""
 
     rows: list[int]
     pipelined: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True):
     """What is to be placed: up to `wanted` replicas of `sample`. Not all can wait until others have left."""
 
     sample: Task

@@ -54,6 +54,8 @@ class ScoreTerm:
     weight: float = 1.0
     own_rows: bool = False
     """The raw score of a row never changes because another row does: rows that `affected` adds keep theirs."""
+    settled: bool = False
+    """The raw score of a row changes with its Node object only, not within a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +124,6 @@ class Plugin:
     def job_order(self, job: Job) -> SortKey: ...
 
     def queue_order(self, queue: Queue) -> SortKey: ...
-
-    def queue_compare(self, left: Queue, right: Queue) -> int:
-        """Where a key cannot say it (hierarchies): negative if `left` is served first."""
-        raise NotImplementedError
 
     def victim_queue_compare(self, left: Queue, right: Queue, claimant: Queue) -> int:
         """Negative if tasks of `left` are evicted first on behalf of `claimant`."""

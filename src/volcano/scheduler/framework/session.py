@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +40,29 @@ if TYPE_CHECKING:
 Allowance = Callable[[Queue, Task, int], int]
 _ABOUT_NODES: Final = ("filter", "score_terms", "couples_nodes", "affected")
 Clock = Callable[[], float]
+
+
+class Isolated:
+    """What `Session.isolated` says. One is made per job and action, so it is no generator."""
+
+    __slots__ = ("_job", "_mark", "_session")
+
+    def __init__(self, session: Session, job: Job) -> None:
+        self._session = session
+        self._job = job
+        self._mark = session.journal.mark
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> bool:
+        if not isinstance(problem, Exception):
+            return False
+        session, job = self._session, self._job
+        session.journal.abandon(self._mark)
+        text = f"action {session.action!r} failed for job {job.key}: {type(problem).__name__}: {problem}"
+        session.warn(text)
+        session.refuse(job, Reason(Stage.PLUGIN, "ActionFailed", blocker=session.action, message=text))
+        return True
 
 
 class Session:
@@ -137,10 +159,10 @@ class Session:
     # Questions to the plugins
 
     def job_order(self, job: Job) -> tuple[Any, ...]:
-        return (*self.hooks.order("job_order", job), *job.order)
+        return (*self.hooks.order("job_order", job), job.created, job.key)
 
     def queue_order(self, queue: Queue) -> tuple[Any, ...]:
-        return (*self.hooks.queue_order(queue), *queue.order)
+        return (*self.hooks.order("queue_order", queue), queue.created, queue.uid)
 
     def queue_heap(self, queues: Iterable[Queue]) -> Heap[Queue]:
         """Queues to take turns, the next one first."""
@@ -206,11 +228,11 @@ class Session:
 
     def tell_allocated(self, tasks: Sequence[Task]) -> Reason | None:
         """Tell the plugins; one that objects makes those that were told before take it back."""
-        told: set[str] = set()
-        for callback in self.hooks.callbacks("allocated"):
+        callbacks = self.hooks.callbacks("allocated")
+        for number, callback in enumerate(callbacks, 1):
             reason: Reason | None = callback(tasks)
-            told.add(callback.plugin.name)
             if reason is not None:
+                told = {callback.plugin.name for callback in callbacks[:number]}
                 for taking_back in self.hooks.callbacks("deallocated"):
                     if taking_back.plugin.name in told:
                         taking_back(tasks)
@@ -334,17 +356,9 @@ class Session:
         """A Normal event on the job's PodGroup."""
         self.events.append(ClusterEvent("PodGroup", job.key, "Normal", reason, message))
 
-    @contextmanager
-    def isolated(self, job: Job) -> Iterator[None]:
+    def isolated(self, job: Job) -> Isolated:
         """Whatever goes wrong with this job is undone and told as its reason; the others go on."""
-        mark = self.journal.mark
-        try:
-            yield
-        except Exception as problem:  # noqa: BLE001 - one bad job spoils only itself
-            self.journal.abandon(mark)
-            text = f"action {self.action!r} failed for job {job.key}: {type(problem).__name__}: {problem}"
-            self.warn(text)
-            self.refuse(job, Reason(Stage.PLUGIN, "ActionFailed", blocker=self.action, message=text))
+        return Isolated(self, job)
 
     def touch(self, task: Task) -> None:
         """The task's job is changed by this session."""

@@ -11,6 +11,8 @@ from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework.reasons import Reason
 
@@ -24,8 +26,7 @@ class Kind(Enum):
     EVICT = "evict"
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True, eq=False):
     """What was done to identical tasks, and what it replaced."""
 
     kind: Kind
@@ -67,11 +68,11 @@ class Statement:
 
     def allocate(self, tasks: Sequence[Task], rows: Sequence[int]) -> Reason | None:
         """Give idle room to identical pending tasks. A reason means that nothing happened."""
-        return self._place(Operation(Kind.ALLOCATE, tuple(tasks), tuple(rows)))
+        return self._do(Operation(Kind.ALLOCATE, tuple(tasks), tuple(rows)))
 
     def pipeline(self, tasks: Sequence[Task], rows: Sequence[int], *, evicted: bool = False) -> Reason | None:
         """Promise identical pending tasks room that is about to become free."""
-        return self._place(Operation(Kind.PIPELINE, tuple(tasks), tuple(rows), evicted=evicted))
+        return self._do(Operation(Kind.PIPELINE, tuple(tasks), tuple(rows), evicted=evicted))
 
     def evict(self, tasks: Iterable[Task], cause: str) -> None:
         """Make running tasks give back their room; they keep it until they have gone."""
@@ -123,9 +124,6 @@ class Statement:
         return None
 
     # Inside
-
-    def _place(self, operation: Operation) -> Reason | None:
-        return self._do(operation)
 
     def _do(self, operation: Operation) -> Reason | None:
         session = self.session

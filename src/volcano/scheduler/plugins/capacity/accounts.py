@@ -5,7 +5,9 @@ Flat: every queue stands alone under the cluster. Hierarchical: limits come down
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,10 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.plugins.reservations import Claims
 
 UNLIMITED = np.inf
+Rank = tuple[float, bool]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Account:
     """One queue's books. `chain` is the queue itself and its ancestors up to the root, `path` the same downwards."""
 
@@ -34,11 +37,19 @@ class Account:
     chain: list[Account] = field(default_factory=list)
     path: list[Account] = field(default_factory=list)
     children: list[Account] = field(default_factory=list)
+    _limited: frozenset[int] = frozenset()
+    counted: list[int] = field(default_factory=list)
+    """Dimensions of which it deserves something."""
     problem: str = ""
     """Why this queue cannot be used: said to its jobs, and to nobody else's."""
     share: float = 0.0
-    rank: tuple[float, bool] = (0.0, False)
+    rank: Rank = (0.0, False)
     """Its place among its siblings: by share, and those that deserve nothing last."""
+
+    @property
+    def place(self) -> Place:
+        """Its place in the tree."""
+        return Place((-self.queue.priority, not self.is_leaf), self.path)
 
     @property
     def is_leaf(self) -> bool:
@@ -49,9 +60,9 @@ class Account:
         """What its jobs need at least: those that have it, and those that were promised it."""
         return self.allocated + self.inqueue - self.elastic
 
-    @property
-    def has_deserved(self) -> bool:
-        return not is_empty(self.deserved)
+    def limits(self, dimensions: Iterable[int]) -> bool:
+        """Whether it may not have as much as it likes of any of these."""
+        return not self._limited.isdisjoint(dimensions)
 
     @property
     def mentioned(self) -> NDArray[np.bool_]:
@@ -60,14 +71,52 @@ class Account:
         mask[[dimension for dimension in self.queue.deserved if dimension not in (CPU, MEMORY)]] = True
         return mask
 
+    def settle(self) -> None:
+        """What it may have, and what it deserves, are known now."""
+        self._limited = frozenset(np.flatnonzero(np.isfinite(self.real_capability)).tolist())
+        self.counted = [] if is_empty(self.deserved) else np.flatnonzero(self.deserved > 0).tolist()
+        self.update_share()
+
     def update_share(self) -> None:
-        has_deserved = self.has_deserved
-        if has_deserved:
-            named = self.deserved > 0
-            self.share = float((self.allocated[named] / self.deserved[named]).max())
-        else:
-            self.share = 1.0
-        self.rank = (self.share, not has_deserved)
+        allocated, deserved = self.allocated, self.deserved
+        self.share = max([float(allocated[d] / deserved[d]) for d in self.counted], default=1.0)
+        self.rank = (self.share, not self.counted)
+
+
+class Place:  # noqa: PLW1641 - nobody puts it into a set
+    """A queue's place in the order: by priority, leaves first, and then in the tree. There the branches just below the
+
+    last common ancestor are compared, by the ranks that they had when this was made.
+    """
+
+    __slots__ = ("_head", "_path", "_ranks")
+
+    def __init__(self, head: tuple[int, bool], path: list[Account]) -> None:
+        self._head = head
+        self._path = path
+        self._ranks = [account.rank for account in path]
+
+    def __eq__(self, other: Any) -> bool:
+        if self._head != other._head:
+            return False
+        one, another = self._branches(other)
+        return one == another
+
+    def __lt__(self, other: Any) -> bool:
+        if self._head != other._head:
+            return bool(self._head < other._head)
+        one, another = self._branches(other)
+        return one < another
+
+    def _branches(self, other: Place) -> tuple[Rank, Rank]:
+        """Where the paths part: ranks of ancestors just below the last common one, or of the queues themselves."""
+        depth = 0
+        for one, another in zip(self._path, other._path, strict=False):
+            if one is not another:
+                return self._ranks[depth], other._ranks[depth]
+            depth += 1
+        last, others_last = len(self._ranks) - 1, len(other._ranks) - 1  # one is the other's ancestor, or they are one
+        return self._ranks[min(depth, last)], other._ranks[min(depth, others_last)]
 
 
 def open_accounts(session: Session, *, hierarchical: bool) -> dict[str, Account]:
@@ -88,7 +137,7 @@ def open_accounts(session: Session, *, hierarchical: bool) -> dict[str, Account]
     else:
         _limit_flat(session, accounts)
     for account in accounts.values():
-        account.update_share()
+        account.settle()
     return accounts
 
 

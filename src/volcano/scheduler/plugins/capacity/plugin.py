@@ -60,15 +60,8 @@ class Capacity(Plugin):
     def queue_order(self, queue: Queue) -> SortKey:
         account = self.accounts[queue.name]
         if self.hierarchical:
-            return (-queue.priority, not account.is_leaf)
+            return account.place
         return (-queue.priority, *account.rank)
-
-    def queue_compare(self, left: Queue, right: Queue) -> int:
-        """In a tree: the branches just below the last common ancestor are compared."""
-        if not self.hierarchical:
-            return 0
-        one, other = _branches(self.accounts[left.name], self.accounts[right.name])
-        return (one.rank > other.rank) - (one.rank < other.rank)
 
     def victim_queue_compare(self, left: Queue, right: Queue, claimant: Queue) -> int:
         """In a tree: nearer relatives of the claimant give first."""
@@ -91,6 +84,8 @@ class Capacity(Plugin):
             return Vote.PERMIT
         wanted = minimum(self.session, job)
         for one in account.chain:
+            if not one.limits(job.min_resources):
+                continue
             used = one.claimed + wanted
             short = exceeding(wanted, used, one.real_capability)
             if short:
@@ -119,6 +114,8 @@ class Capacity(Plugin):
         if self._refusal(account) is not None:
             return 0
         for one in account.chain:
+            if not one.limits(task.profile.wanted):
+                continue
             free = (one.real_capability - one.allocated - self.promises.against(one, task)).tolist()
             for dimension, amount in task.profile.amounts:
                 if dimension != PODS and free[dimension] < amount * wanted:
@@ -256,12 +253,3 @@ def _common(left: Account, right: Account) -> int:
             break
         depth += 1
     return depth
-
-
-def _branches(left: Account, right: Account) -> tuple[Account, Account]:
-    """The two ancestors (or the queues themselves) just below the last common one."""
-    for pair in zip(left.path, right.path, strict=False):
-        if pair[0] is not pair[1]:
-            return pair
-    depth = min(len(left.path), len(right.path))  # one is the other's ancestor
-    return left.path[min(depth, len(left.path) - 1)], right.path[min(depth, len(right.path) - 1)]

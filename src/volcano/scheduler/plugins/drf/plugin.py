@@ -64,8 +64,8 @@ class Drf(Plugin):
                 victims.append(task)
         return victims
 
-    def queue_compare(self, left: Queue, right: Queue) -> int:
-        return self._tree.compare(left, right) if self._tree is not None else 0
+    def queue_order(self, queue: Queue) -> SortKey:
+        return self._tree.order(queue) if self._tree is not None else 0
 
     def reclaimable(self, claimant: Task, candidates: Sequence[Task]) -> Sequence[Task] | None:
         """Tasks whose queue, even without them, comes after the claimant's queue with it."""

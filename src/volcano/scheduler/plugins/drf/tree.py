@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cmp_to_key
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +65,10 @@ class Tree:
             else:
                 self._assumed[job.key] = before
             self._is_current = False
+
+    def order(self, queue: Queue) -> Any:
+        """A sort key for `compare`, as it is at the moment of the comparison."""
+        return cmp_to_key(self.compare)(queue)
 
     def compare(self, left: Queue, right: Queue) -> int:
         """Negative if `left` is served first: the first level of their paths that tells them apart decides."""

@@ -24,10 +24,11 @@ def couples(rules: Iterable[CouplingRule | None], profile: Profile) -> bool:
 
 
 def affected(rules: Iterable[CouplingRule | None], profile: Profile, changed: Index) -> Index | None:
-    found = changed[:0]
-    for rule in filter(None, rules):
-        rows = rule.affected(profile, changed)
+    found = None
+    for rule in rules:
+        rows = rule.affected(profile, changed) if rule is not None else changed[:0]
         if rows is None:
             return None
-        found = rows if not len(found) else np.union1d(found, rows)
-    return found
+        if len(rows):
+            found = rows if found is None else np.union1d(found, rows)
+    return changed[:0] if found is None else found

@@ -12,6 +12,7 @@ from volcano.scheduler.cluster.resources import CPU, MEMORY, FloatVector
 
 NODE_SCORE_MAX = 100
 Part = Callable[[Column, Column], Column]
+_CPU_MEMORY = {CPU, MEMORY}
 
 
 def least_allocated(profile: Profile, rows: Rows, weights: Mapping[int, int]) -> Column:
@@ -29,31 +30,36 @@ def balanced_allocation(profile: Profile, rows: Rows, dimensions: Sequence[int])
     relevant = [d for d in dimensions if d in (CPU, MEMORY) or profile.request[d] > 0]
     if not any(profile.request[d] > 0 for d in relevant):
         return None
-    before, after, counted, everywhere = [], [], [], True
+    if relevant == [CPU, MEMORY] and rows.offer_cpu_memory:
+        return _bent(_even_gain(profile, rows))
+    before, after, counted = [], [], []
     for dimension in relevant:
         capacity = rows.reported(dimension)
         offers = capacity > 0
-        everywhere = everywhere and bool(offers.all())
         used = rows.requested(dimension)
-        divisor = capacity if everywhere else np.where(offers, capacity, 1)
+        divisor = np.where(offers, capacity, 1)
         before.append(np.minimum(used / divisor, 1.0))
         after.append(np.minimum((used + int(profile.request[dimension])) / divisor, 1.0))
         counted.append(offers)
-    if len(relevant) == 2 and everywhere:
-        gain = _even(*after) - _even(*before)
-    else:
-        gain = _balance(after, counted) - _balance(before, counted)
+    return _bent(_balance(after, counted) - _balance(before, counted))
+
+
+def _bent(gain: Column) -> Column:
+    """From -100…100 to 0…100; halves are truncated."""
     half = NODE_SCORE_MAX // 2
-    return half + _truncated_half(half + gain)
+    return np.asarray(half + ((half + gain) / 2).astype(np.int64))
 
 
-def _even(one: FloatVector, other: FloatVector) -> Column:
-    """`_balance` of two shares."""
-    return ((1 - np.abs(one - other) / 2) * NODE_SCORE_MAX).astype(np.int64)
-
-
-def _truncated_half(number: Column) -> Column:
-    return np.asarray((number + (number < 0)) // 2)
+def _even_gain(profile: Profile, rows: Rows) -> Column:
+    """By how much the pod raises `_balance`, of CPU and memory where all nodes offer both: half their difference."""
+    capacity, used = rows.reported_cpu_memory(), rows.requested_cpu_memory()
+    fractions = np.empty((2, *used.shape))
+    np.divide(used, capacity, out=fractions[0])
+    np.divide(used + profile.request[: MEMORY + 1, None], capacity, out=fractions[1])
+    np.minimum(fractions, 1.0, out=fractions)
+    deviation = np.abs(fractions[:, CPU] - fractions[:, MEMORY]) / 2
+    balance = ((1 - deviation) * NODE_SCORE_MAX).astype(np.int64)
+    return np.asarray(balance[1] - balance[0])
 
 
 def _balance(fractions: list[FloatVector], counted: list[Mask]) -> Column:
@@ -73,6 +79,12 @@ def _balance(fractions: list[FloatVector], counted: list[Mask]) -> Column:
 
 
 def _weighted(profile: Profile, rows: Rows, weights: Mapping[int, int], part: Part) -> Column:
+    if weights.keys() == _CPU_MEMORY and rows.offer_cpu_memory:
+        capacity = rows.reported_cpu_memory()
+        wanted = rows.nonzero_cpu_memory() + profile.nonzero[:, None]
+        shares = part(capacity, wanted) * NODE_SCORE_MAX // capacity
+        whole = shares[CPU] * weights[CPU] + shares[MEMORY] * weights[MEMORY]
+        return np.asarray(whole // max(weights[CPU] + weights[MEMORY], 1))
     total: Column | int = 0
     divisor: Column | int = 0
     for dimension, weight in weights.items():
@@ -84,11 +96,7 @@ def _weighted(profile: Profile, rows: Rows, weights: Mapping[int, int], part: Pa
             continue
         capacity = rows.reported(dimension)
         offers = capacity > 0
-        if offers.all():
-            total = total + part(capacity, wanted) * NODE_SCORE_MAX // capacity * weight
-            divisor = divisor + weight
-        else:
-            share = part(capacity, wanted) * NODE_SCORE_MAX // np.where(offers, capacity, 1)
-            total = total + np.where(offers, share * weight, 0)
-            divisor = divisor + np.where(offers, weight, 0)
+        share = part(capacity, wanted) * NODE_SCORE_MAX // np.where(offers, capacity, 1)
+        total = total + np.where(offers, share * weight, 0)
+        divisor = divisor + np.where(offers, weight, 0)
     return np.asarray(total // np.maximum(divisor, 1))

@@ -106,17 +106,21 @@ class NodeOrder(Plugin):
         terms = []
         liked = node_terms.preferred(self.nodes, profile.pod) if arguments.node_affinity else None
         if liked is not None:
-            terms.append(ScoreTerm(_looked_up(liked), _more_is_better, arguments.node_affinity, own_rows=True))
+            terms.append(
+                ScoreTerm(_looked_up(liked), _more_is_better, arguments.node_affinity, own_rows=True, settled=True)
+            )
         if arguments.taints:
             unloved = taints.unloved(self.nodes, profile.pod.spec.tolerations)
             if unloved.any():
-                terms.append(ScoreTerm(_looked_up(unloved), _less_is_better, arguments.taints, own_rows=True))
+                terms.append(
+                    ScoreTerm(_looked_up(unloved), _less_is_better, arguments.taints, own_rows=True, settled=True)
+                )
             else:
                 everywhere = np.full(self.nodes.capacity, NODE_SCORE_MAX, dtype=np.int64)
-                terms.append(ScoreTerm(_looked_up(everywhere), weight=arguments.taints, own_rows=True))
+                terms.append(ScoreTerm(_looked_up(everywhere), weight=arguments.taints, settled=True))
         local = self._images.score(profile.pod) if self._images is not None else None
         if local is not None:
-            terms.append(ScoreTerm(_looked_up(local), weight=arguments.images, own_rows=True))
+            terms.append(ScoreTerm(_looked_up(local), weight=arguments.images, settled=True))
         return terms
 
     def _company_terms(self, profile: Profile) -> list[ScoreTerm]:

@@ -69,8 +69,10 @@ class Predicates(Plugin):
         self._leaving = self._evicted_before(session)
         cluster.index(Census).begin()
 
-    def _evicted_before(self, session: Session) -> Column:
+    def _evicted_before(self, session: Session) -> Column | None:
         """By row, pods that earlier cycles evicted and that are still there: their places are free for who waits."""
+        if not session.cluster.evicting:
+            return None
         leaving = np.zeros(session.nodes.capacity, dtype=np.int64)
         for uid in session.cluster.evicting:
             task = session.cluster.tasks.get(uid)
@@ -87,7 +89,7 @@ class Predicates(Plugin):
             settled = self._settled[profile.id] = self._settle(profile)
         verdict = Verdict(self.session.refusals, settled[rows.index])
         staying = rows.pod_count()
-        if not profile.best_effort:  # who asks for nothing is bound at once, and cannot wait for a place
+        if self._leaving is not None and not profile.best_effort:  # those who ask for nothing cannot wait for a place
             staying = staying - self._leaving[rows.index]
         verdict.refuse(staying >= rows.reported(PODS), refusals.POD_NUMBER)
         if profile.ports and self.arguments.node_ports:

@@ -51,7 +51,7 @@ class Verdict:
         return bool(self.codes[position] == FITS)
 
     def refuse(self, where: Mask, refusal: Refusal) -> None:
-        if not where.any():
+        if not np.count_nonzero(where):
             return
         code = self._refusals.code(refusal)
         open_to_it = self.codes == FITS

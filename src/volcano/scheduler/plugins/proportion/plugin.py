@@ -34,7 +34,7 @@ from volcano.scheduler.plugins.reservations import Claims, beyond, minimum, over
 class Account:
     """What one queue has, may have, and is promised. `allocated` follows every placement of the session."""
 
-    __slots__ = ("allocated", "ceiling", "counted", "deserved", "guarantee", "limit", "request", "share")
+    __slots__ = ("_deserved", "allocated", "ceiling", "counted", "deserved", "guarantee", "limit", "request", "share")
 
     def __init__(self, queue: Queue, guarantee: FloatVector, ceiling: FloatVector) -> None:
         self.allocated: Vector = queue.allocated.copy()
@@ -52,6 +52,7 @@ class Account:
 
     def settle(self, deserved: FloatVector) -> None:
         self.deserved = deserved
+        self._deserved: list[float] = deserved.tolist()
         self.limit = np.floor(deserved).astype(np.int64)
         self.counted = np.flatnonzero(deserved >= EPSILON)
 
@@ -67,7 +68,10 @@ class Account:
 
     @property
     def is_overused(self) -> bool:
-        return bool((self.deserved - self.allocated < EPSILON).all())
+        for deserved, allocated in zip(self._deserved, self.allocated.tolist(), strict=True):
+            if deserved - allocated >= EPSILON:
+                return False
+        return True
 
 
 class Proportion(Plugin):
@@ -104,10 +108,10 @@ class Proportion(Plugin):
         if not queue.is_open:
             return 0
         account, profile = self.accounts[queue.name], task.profile
-        left = account.limit - account.allocated
-        for dimension in profile.wanted:
+        left = (account.limit - account.allocated).tolist()
+        for dimension, each in profile.amounts:
             if dimension != PODS:  # quotas are not about the number of pods
-                wanted = min(wanted, int(left[dimension]) // int(profile.request[dimension]))
+                wanted = min(wanted, left[dimension] // each)
         return max(wanted, 0)
 
     def quota_refusal(self, queue: Queue, task: Task) -> Reason | None:
