@@ -92,6 +92,38 @@ status: {phase: Pending}
 """
 
 
+OWNED = """
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: JOB-0a, namespace: default, ownerReferences: [{kind: Job, name: JOB}]}
+spec: {minMember: 1, queue: default}
+"""
+WITHOUT_UID = """
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: JOB, namespace: default}
+spec:
+  minAvailable: 1
+  tasks:
+    - {name: worker, replicas: 1, template: {spec: {containers: [{name: c, image: img}]}}}
+"""
+
+
+@pytest.mark.parametrize("manifest", [OWNED, WITHOUT_UID])
+def test_a_job_is_not_taken_for_one_whose_name_ends_like_it(
+    manifest: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, names = tmp_path / "world.yaml", ("big-train", "train")
+    path.write_text(SHARED + "".join(manifest.replace("JOB", name) for name in names))
+
+    found = {name: explained(capsys, "job", name, "-f", str(path))["podgroup"] for name in names}
+
+    assert found["big-train"].startswith("default/big-train-")
+    assert found["train"].startswith("default/train-")
+
+
 def test_a_queue_says_what_its_weight_gives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "shared.yaml"
     queues = {"production": "3", "research": "1"}

@@ -76,8 +76,8 @@ def explain(found: Cycle, kind: str, name: str, namespace: str) -> Document:
 
 
 def of_job(found: Cycle, name: str, namespace: str) -> Document:
-    """A job's podgroup bears its name, or its name and uid."""
-    keys = [key for key in found.result["podgroups"] if _belongs(found, key, name, namespace)]
+    names = _names_of_groups(found, name, namespace)
+    keys = [key for key in found.result["podgroups"] if key in names]
     if not keys:
         raise Unexplained(
             f"job {namespace}/{name} has no podgroup: it does not exist, has ended, waits for another job "
@@ -86,15 +86,25 @@ def of_job(found: Cycle, name: str, namespace: str) -> Document:
     return {"job": f"{namespace}/{name}", **of_podgroup(found, keys[0].partition("/")[2], namespace)}
 
 
-def _belongs(found: Cycle, key: str, name: str, namespace: str) -> bool:
+def _names_of_groups(found: Cycle, name: str, namespace: str) -> set[str]:
+    """What podgroups of the job may be called: those that it owns, and where none says its owner, by name and uid."""
+    names = {f"{namespace}/{name}"}
+    for job in found.of_kind("Job"):
+        if _key(job) == f"{namespace}/{name}":
+            uid = job["metadata"].get("uid") or f"{namespace}-{name}"  # that of manifests without one
+            names.add(f"{namespace}/{name}-{uid}")
     for group in found.of_kind("PodGroup"):
-        metadata = group["metadata"]
-        if f"{metadata.get('namespace', 'default')}/{metadata['name']}" == key:
-            owners = metadata.get("ownerReferences") or ()
-            if any(owner.get("name") == name and owner.get("kind") == "Job" for owner in owners):
-                return str(metadata.get("namespace", "default")) == namespace
-    space, _, group_name = key.partition("/")
-    return space == namespace and (group_name == name or group_name.rpartition(f"{name}-")[1] == f"{name}-")
+        owners = [one for one in group["metadata"].get("ownerReferences") or () if one.get("kind") == "Job"]
+        if any(owner.get("name") == name for owner in owners) and _key(group).startswith(f"{namespace}/"):
+            names.add(_key(group))
+        elif owners:
+            names.discard(_key(group))
+    return names
+
+
+def _key(document: Document) -> str:
+    metadata = document["metadata"]
+    return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
 
 
 def of_podgroup(found: Cycle, name: str, namespace: str) -> Document:
@@ -131,8 +141,7 @@ def of_pod(found: Cycle, name: str, namespace: str) -> Document:
 def _unknown(found: Cycle, name: str, namespace: str) -> str:
     """Why the scheduler does not know that pod."""
     for pod in found.of_kind("Pod"):
-        metadata = pod["metadata"]
-        if (metadata["name"], metadata.get("namespace", "default")) == (name, namespace):
+        if _key(pod) == f"{namespace}/{name}":
             return f"waits for scheduler {scheduler_of(pod)} (spec.schedulerName), which is not the one of Volcano"
     return "does not exist"
 
@@ -145,9 +154,7 @@ def of_queue(found: Cycle, name: str, _namespace: str) -> Document:
     spec = manifest.get("spec") or {}
     limits = {field: spec[field] for field in ("capability", "deserved", "guarantee", "weight") if spec.get(field)}
     members = [
-        f"{group['metadata'].get('namespace', 'default')}/{group['metadata']['name']}"
-        for group in found.of_kind("PodGroup")
-        if (group.get("spec") or {}).get("queue", "default") == name
+        _key(group) for group in found.of_kind("PodGroup") if (group.get("spec") or {}).get("queue", "default") == name
     ]
     waiting = {key: found.result["reasons"][key] for key in members if key in found.result["reasons"]}
     state = (manifest.get("status") or {}).get("state", "")
