@@ -6,10 +6,14 @@ Rules return them as `Cause`s; `aggregate` makes the one message of a refusal.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
+from volcano.webhooks.rules import documents
 from volcano.webhooks.rules.model import Cause
+
+if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
 
 
 def invalid(path: str, value: Any, detail: str, hint: str = "") -> Cause:
@@ -35,6 +39,13 @@ def forbidden(path: str, detail: str, hint: str = "") -> Cause:
 def unsupported(path: str, value: Any, allowed: Iterable[str]) -> Cause:
     values = ", ".join(json.dumps(choice) for choice in sorted(allowed))
     return Cause(path, f"Unsupported value: {json.dumps(value)}: supported values: {values}")
+
+
+def choice(document: JsonObject, field: str, allowed: Collection[str], path: str) -> Iterator[Cause]:
+    """A field of the object at `path` that, if it is set, must be one of a few words."""
+    value = documents.text(document, field)
+    if value and value not in allowed:
+        yield unsupported(f"{path}.{field}", value, allowed)
 
 
 def too_long(path: str, limit: int) -> Cause:

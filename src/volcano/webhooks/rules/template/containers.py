@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from volcano.webhooks.rules import names
 from volcano.webhooks.rules.documents import mapping, mappings, number, text
-from volcano.webhooks.rules.fields import duplicate, invalid, not_found, required, unsupported
+from volcano.webhooks.rules.fields import choice, duplicate, invalid, not_found, required
 from volcano.webhooks.rules.template import resources
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ def _container_errors(container: JsonObject, path: str, volumes: set[str], *, ho
         yield required(f"{path}.image")
     elif image != image.strip():
         yield invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
-    yield from _choice(container, "terminationMessagePolicy", TERMINATION_POLICIES, path)
+    yield from choice(container, "terminationMessagePolicy", TERMINATION_POLICIES, path)
     yield from _port_errors(container, f"{path}.ports", host_network=host_network)
     yield from _environment_errors(container, f"{path}.env")
     yield from _mount_errors(container, f"{path}.volumeMounts", volumes)
-    yield from _choice(container, "imagePullPolicy", PULL_POLICIES, path)
+    yield from choice(container, "imagePullPolicy", PULL_POLICIES, path)
     yield from resources.container_errors(mapping(container, "resources"), f"{path}.resources")
 
 
@@ -81,7 +81,7 @@ def _port_errors(container: JsonObject, path: str, *, host_network: bool) -> Ite
             yield invalid(f"{where}.hostPort", outside, PORT_RANGE)
         if host_network and outside not in (0, inside):
             yield invalid(f"{where}.containerPort", inside, "must match `hostPort` when `hostNetwork` is true")
-        yield from _choice(port, "protocol", PROTOCOLS, where)
+        yield from choice(port, "protocol", PROTOCOLS, where)
 
 
 def _environment_errors(container: JsonObject, path: str) -> Iterator[Cause]:
@@ -116,9 +116,3 @@ def _mount_errors(container: JsonObject, path: str, volumes: set[str]) -> Iterat
         elif target in seen:
             yield invalid(f"{where}.mountPath", target, "must be unique")
         seen.add(target)
-
-
-def _choice(document: JsonObject, field: str, allowed: tuple[str, ...], path: str) -> Iterator[Cause]:
-    value = text(document, field)
-    if value and value not in allowed:
-        yield unsupported(f"{path}.{field}", value, allowed)

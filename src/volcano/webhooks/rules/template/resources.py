@@ -135,8 +135,7 @@ def _container_requests(spec: JsonObject) -> Amounts:
 
 
 def _sum(left: Amounts, right: Amounts) -> dict[str, Quantity]:
-    return {name: left[name] + right[name] if name in left and name in right else amount
-            for name, amount in {**left, **right}.items()}  # fmt: skip
+    return {name: left.get(name, ZERO) + right.get(name, ZERO) for name in {**left, **right}}
 
 
 def _largest(left: Amounts, right: Amounts) -> dict[str, Quantity]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from volcano.webhooks.rules import names
 from volcano.webhooks.rules.documents import mapping, mappings, number, text
-from volcano.webhooks.rules.fields import forbidden, invalid, required, unsupported
+from volcano.webhooks.rules.fields import choice, forbidden, invalid, required
 from volcano.webhooks.rules.template import containers, placement, resources, volumes
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def _spec(spec: JsonObject, path: str, *, pod_level_resources: bool) -> Iterator
     yield from containers.errors(spec, path)
     if pod_level_resources:
         yield from resources.pod_errors(spec, f"{path}.resources")
-    yield from _choice(spec, "restartPolicy", RESTART_POLICIES, path)
-    yield from _choice(spec, "dnsPolicy", DNS_POLICIES, path)
+    yield from choice(spec, "restartPolicy", RESTART_POLICIES, path)
+    yield from choice(spec, "dnsPolicy", DNS_POLICIES, path)
     yield from labels(mapping(spec, "nodeSelector"), f"{path}.nodeSelector")
     yield from placement.affinity_errors(mapping(spec, "affinity"), f"{path}.affinity")
     yield from placement.gate_errors(mappings(spec, "schedulingGates"), f"{path}.schedulingGates")
@@ -80,9 +80,3 @@ def _names(spec: JsonObject, path: str) -> Iterator[Cause]:
     for index, secret in enumerate(mappings(spec, "imagePullSecrets")):
         if not text(secret, "name"):
             yield required(f"{path}.imagePullSecrets[{index}].name")
-
-
-def _choice(spec: JsonObject, field: str, allowed: tuple[str, ...], path: str) -> Iterator[Cause]:
-    value = text(spec, field)
-    if value and value not in allowed:
-        yield unsupported(f"{path}.{field}", value, allowed)
