@@ -145,3 +145,33 @@ def test_on_tls_only_those_with_a_certificate_are_told_more_than_health(tmp_path
             await prometheus.close()
 
     asyncio.run(main())
+
+
+def test_a_replaced_certificate_is_shown_to_new_connections(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Of files that do not fit together, as while they are replaced, none is used."""
+    old, new = Authority(), Authority()
+    files = [tmp_path / name for name in ("tls.crt", "tls.key", "ca.crt")]
+
+    async def status(port: int, authority: Authority) -> int:
+        client = HttpClient(endpoint(port, client_context(authority=authority.pem)))
+        try:
+            return (await client.request("GET", "/healthz")).status
+        finally:
+            await client.close()
+
+    async def main() -> None:
+        for path, pem in zip(files, (*old.issue("localhost"), old.pem), strict=True):
+            path.write_bytes(pem)
+        server = await serve_health(HealthApp(), "127.0.0.1:0", [str(path) for path in files])
+        async with server:
+            assert await status(server.port, old) == 200
+            certificate, key = new.issue("localhost")
+            files[0].write_bytes(certificate)
+            assert await status(server.port, old) == 200
+            assert await status(server.port, old) == 200
+            assert caplog.text.count("cannot be used, what was read before is still shown") == 1
+            files[1].write_bytes(key)
+            assert await status(server.port, old) == 200
+            assert await status(server.port, new) == 200
+
+    asyncio.run(main())

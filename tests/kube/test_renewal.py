@@ -20,8 +20,9 @@ from volcano.http.server import Server, serve
 from volcano.http.tls import load_identity, server_context
 from volcano.kube.client import Client
 from volcano.kube.config import ClusterConfig, in_cluster, load
-from volcano.kube.credentials import ExecPlugin, StaticToken
+from volcano.kube.credentials import StaticToken
 from volcano.kube.errors import Unauthorized
+from volcano.kube.exec_plugin import ExecPlugin
 from volcano.kube.transport import HttpTransport
 
 

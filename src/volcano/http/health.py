@@ -6,15 +6,20 @@ A handler for `server.serve`; checks are plain functions, metrics come from `met
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from ssl import SSLContext, SSLError
 from typing import Protocol
 
 from volcano.http.callers import for_known_callers
 from volcano.http.message import Handler, Request, Response
 from volcano.http.metrics import CONTENT_TYPE
 from volcano.http.server import Limits, Server, serve
-from volcano.http.tls import server_context
+from volcano.http.stamps import stamps_of
+from volcano.http.tls import replace_identity, server_context
+
+log = logging.getLogger(__name__)
 
 PROBES = ("", "healthz", "livez", "readyz")
 Check = Callable[[], str | Awaitable[str | None] | None]
@@ -100,7 +105,7 @@ async def serve_health(app: HealthApp, address: str, tls_files: Sequence[str] = 
     """Serve `app` on a flag's address such as `:8080` or `127.0.0.1:0`.
 
     `tls_files` are certificate, key and the authority of the clients; TLS is used when all three are named. Whoever
-    shows no certificate is told about health alone: kubelets have none.
+    shows no certificate is told about health alone: kubelets have none. A replaced certificate is shown soon.
     """
     host, port = parse_address(address)
     context = None
@@ -108,8 +113,28 @@ async def serve_health(app: HealthApp, address: str, tls_files: Sequence[str] = 
     if tls_files and all(tls_files):
         certificate, key, authority = map(Path, tls_files)
         context = server_context(certificate, key, client_authority=authority)
-        handler = for_known_callers(app, but_for=PROBES)
+        handler = following(for_known_callers(app, but_for=PROBES), context, certificate, key)
     return await serve(handler, host=host, port=port, ssl=context, limits=Limits(body_bytes=64 * 1024))
+
+
+def following(handler: Handler, context: SSLContext, certificate: Path, key: Path) -> Handler:
+    """Before each request, look whether the files have changed: connections made after it are shown what is there."""
+    seen = stamps_of((certificate, key))
+
+    async def handle(request: Request) -> Response:
+        nonlocal seen
+        now = stamps_of((certificate, key))
+        if now != seen:
+            seen = now
+            try:
+                replace_identity(context, certificate, key)
+            except (OSError, SSLError) as error:
+                log.error("%s and %s cannot be used, what was read before is still shown: %s", certificate, key, error)
+            else:
+                log.info("%s has changed and is shown as it is now", certificate)
+        return await handler(request)
+
+    return handle
 
 
 def parse_address(address: str) -> tuple[str, int]:

@@ -59,6 +59,12 @@ def load_identity(context: ssl.SSLContext, certificate: Pem, key: Pem) -> None:
         context.load_cert_chain(path)
 
 
+def replace_identity(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    """The same for a context in use: files that do not fit together change nothing."""
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    context.load_cert_chain(certificate, key)
+
+
 @contextmanager
 def readable(pem: bytes) -> Iterator[str]:
     """A path to read `pem` from, because the standard library takes keys from files only; in memory where it can be."""

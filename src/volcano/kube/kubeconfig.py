@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from volcano.api.meta import without_nulls
+from volcano.http.stamps import Stamps, stamps_of
 from volcano.http.tls import Pem, client_context
 from volcano.kube.config import ClusterConfig, ConfigError
 from volcano.kube.credentials import FileToken, StaticToken, TokenSource
-from volcano.kube.renewal import Origin, Stamps, stamps_of
+from volcano.kube.renewal import Origin
 
 if TYPE_CHECKING:
     from volcano.kube.exec_plugin import ExecPlugin

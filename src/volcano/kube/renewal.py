@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from volcano.http.stamps import Stamps, stamps_of
 
 if TYPE_CHECKING:
     from volcano.kube.config import ClusterConfig
@@ -19,21 +21,6 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 10.0
 """Between two looks at the files, unless the server refuses us meanwhile."""
-
-Stamps = tuple[tuple[int, int, int], ...]
-
-
-def stamps_of(files: Sequence[Path]) -> Stamps:
-    """What changes when one of the files is written or replaced; a link that is moved is noticed too."""
-    return tuple(_stamp(path) for path in files)
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return (0, 0, 0)
-    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 @dataclass(frozen=True, slots=True)

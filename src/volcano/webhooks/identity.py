@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from volcano.api.meta import JsonObject
 from volcano.api.resources import SECRETS
+from volcano.http.stamps import stamps_of
 from volcano.kube.client import Client
 from volcano.kube.errors import AlreadyExists, Conflict, NotFound
 from volcano.webhooks.certificates import CertificateError, Identity, is_due, issue, read_files
@@ -48,12 +49,12 @@ class FileIdentity:
 
     def __init__(self, certificate: Path, key: Path, authorities: Path) -> None:
         self._paths = (certificate, key, authorities)
-        self._seen = self._stamps()
+        self._seen = stamps_of(self._paths)
         self._identity = read_files(*self._paths)
         self._problem: str | None = None
 
     async def current(self) -> Identity:
-        stamps = self._stamps()
+        stamps = stamps_of(self._paths)
         if stamps == self._seen:
             self._problem = None
         else:
@@ -67,9 +68,6 @@ class FileIdentity:
 
     def problem(self) -> str | None:
         return self._problem
-
-    def _stamps(self) -> tuple[tuple[int, int], ...]:
-        return tuple(_stamp(path) for path in self._paths)
 
 
 class OwnIdentity:
@@ -143,11 +141,3 @@ class SecretIdentity:
         else:
             await self._client.create(SECRETS.untyped, secret)
         log.info("issued a certificate for %s until %s", self._hosts[0], identity.expires.date())
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        stat = path.stat()
-    except OSError:
-        return (0, 0)
-    return (stat.st_mtime_ns, stat.st_ino)
