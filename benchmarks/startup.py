@@ -9,6 +9,7 @@ beside a Python that does nothing. Commands that ask a cluster ask a local one. 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import resource
@@ -20,17 +21,33 @@ import tempfile
 import time
 from pathlib import Path
 
+import volcano
 from volcano.cli.main import run
 
 TARGET_MS = 150.0
 SCRIPTS = Path(sysconfig.get_path("scripts"))
-COMMANDS = ("vcctl --help", "vcctl version", "vcctl job list", "vcctl queue list", "vjobs", "vqueues", "vsub --help")
+COMMANDS = (
+    "vcctl --help",
+    "vcctl version",
+    "vcctl job list",
+    "vcctl queue list",
+    "vcctl queue tree",
+    "vcctl events",
+    "vcctl explain queue default",
+    "vcctl doctor",
+    "vjobs",
+    "vqueues",
+    "vsub --help",
+    "vsub --dry-run -c true",
+    "vcancel --help",
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
+    compileall.compile_dir(str(Path(volcano.__file__).parent), quiet=1)  # as pip does when it installs
     with tempfile.TemporaryDirectory(prefix="volcano-bench-") as home:
         os.environ["VOLCANO_HOME"] = home
         os.environ["KUBECONFIG"] = str(Path(home) / "local" / "kubeconfig")
@@ -54,7 +71,7 @@ def measured(command: list[str], rounds: int) -> dict[str, dict[str, float]]:
 def timed(command: list[str]) -> tuple[float, float]:
     """Milliseconds of wall and processor time of a child process."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=command[1:] != ["doctor"])
     wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return 1000 * wall, 1000 * cpu

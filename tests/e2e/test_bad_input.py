@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.e2e.harness import Cluster, Document, vcjob
@@ -124,10 +126,11 @@ def test_a_near_miss_of_a_command_is_suggested(cluster: Cluster) -> None:
 def test_a_server_of_another_cluster_is_not_trusted(cluster: Cluster) -> None:
     """A kubeconfig of a cluster that was deleted, while another one has its port."""
     stale = cluster.home / "stale"
-    text = cluster.kubeconfig.read_text()
-    authority = next(line for line in text.splitlines() if "certificate-authority-data" in line)
-    other = authority.rstrip()[:-40] + "A" * 36 + authority.rstrip()[-4:]
-    stale.write_text(text.replace(authority, other))
+    config = json.loads(cluster.kubeconfig.read_text())
+    authority = config["clusters"][0]["cluster"]
+    encoded = authority["certificate-authority-data"]
+    authority["certificate-authority-data"] = encoded[:-40] + "A" * 36 + encoded[-4:]
+    stale.write_text(json.dumps(config))
     refused = cluster("job", "list", "--kubeconfig", str(stale), fails=True)
     assert "stale" in refused.err
     eventually("the cluster to answer still", lambda: cluster("job", "list"))

@@ -20,8 +20,7 @@ from volcano.cli.logs import log_flags, print_logs
 from volcano.cli.objects import all_of, listed, one, remove
 from volcano.cli.output import output_flag, print_documents, show
 from volcano.cli.text import on_terminal
-from volcano.jobs import build
-from volcano.jobs.amounts import AmountError, parse_resources
+from volcano.jobs import defaults
 from volcano.jobs.control import send_command
 from volcano.jobs.phases import phase_of
 
@@ -51,11 +50,11 @@ def job() -> None:
 @job.command(cls=CommandWithTail)
 @one_name("")
 @namespace_flag()
-@click.option("-i", "--image", default=build.DEFAULT_IMAGE, show_default=True, help="Container image.")
+@click.option("-i", "--image", default=defaults.IMAGE, show_default=True, help="Container image.")
 @click.option("-m", "--min", "min_available", default=1, show_default=True, help="Pods that must start together.")
 @click.option("-r", "--replicas", default=1, show_default=True, help="Number of pods.")
-@click.option("-R", "--requests", default=build.DEFAULT_RESOURCES, show_default=True, help="Requests of a pod.")
-@click.option("-L", "--limits", default=build.DEFAULT_RESOURCES, show_default=True, help="Limits of a pod.")
+@click.option("-R", "--requests", default=defaults.RESOURCES, show_default=True, help="Requests of a pod.")
+@click.option("-L", "--limits", default=defaults.RESOURCES, show_default=True, help="Limits of a pod.")
 @click.option("-S", "--scheduler", default="volcano", show_default=True, help="Scheduler of the pods.")
 @click.option("-q", "--queue", default="", shell_complete=queues, help="Queue to submit to.")
 @click.option(
@@ -89,6 +88,9 @@ async def run(client: Client, namespace: str, filename: str, watch: bool, **wish
 def _from_flags(*, name: str, requests: str, limits: str, **wish: Any) -> Document:
     if not name:
         raise fail("job name cannot be left blank")
+    from volcano.jobs import build
+    from volcano.jobs.amounts import AmountError, parse_resources
+
     command = click.get_current_context().meta.get("tail", ())
     try:
         resources = parse_resources(requests), parse_resources(limits)

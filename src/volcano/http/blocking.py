@@ -132,16 +132,22 @@ def connected(endpoint: Endpoint, seconds: float) -> socket.socket:
             plain.close()
             raise
     else:
-        plain = socket.create_connection((endpoint.host, endpoint.port), seconds)
+        address = plainly(endpoint.host), endpoint.port
+        plain = socket.create_connection(address, seconds)  # type: ignore[arg-type]  # bytes will do
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if endpoint.ssl is None:
         return plain
     try:
-        return endpoint.ssl.wrap_socket(plain, server_hostname=endpoint.server_name or endpoint.host)
+        return endpoint.ssl.wrap_socket(plain, server_hostname=plainly(endpoint.server_name or endpoint.host))
     except BaseException:
         plain.close()
         raise
+
+
+def plainly(host: str) -> str | bytes:
+    """A host without foreign letters as bytes: of a text, Python loads the tables of all letters to encode it."""
+    return host.encode("ascii") if host.isascii() else host
 
 
 class Connection:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from volcano.api import keys
-from volcano.api.meta import JsonObject
+from volcano.jobs.defaults import IMAGE
 
-__all__ = ["DEFAULT_IMAGE", "DEFAULT_RESOURCES", "Wish", "job"]
+if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
 
-DEFAULT_IMAGE = "busybox"
-DEFAULT_RESOURCES = "cpu=1000m,memory=100Mi"
+__all__ = ["Wish", "job"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Wish:
 
     name: str
     namespace: str = "default"
-    image: str = DEFAULT_IMAGE
+    image: str = IMAGE
     command: Sequence[str] = ()
     args: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)

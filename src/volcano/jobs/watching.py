@@ -5,10 +5,11 @@ Daemons use `kube.informer`, which repeats nothing; here simplicity is worth a l
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
+
+from volcano.kube.pause import pause
 
 if TYPE_CHECKING:
     from volcano.api.resources import Resource
@@ -31,7 +32,7 @@ async def snapshots(
 
     Survives watches that end or break off. That the server cannot be reached at all is for the transport to outwait.
     """
-    from volcano.http.client import ConnectFailed
+    from volcano.http.errors import ConnectFailed
     from volcano.kube.errors import Gone
 
     current: dict[Key, Document] = {}
@@ -57,7 +58,7 @@ async def snapshots(
             raise
         except (Gone, OSError):
             pass  # listed again below
-        await asyncio.sleep(PAUSE_SECONDS)
+        await pause(PAUSE_SECONDS)
 
 
 async def states(

@@ -20,7 +20,6 @@ from volcano.kube.codec import Codec, Listing, WatchEvent, head_of
 from volcano.kube.errors import ApiError, Gone, error_from
 from volcano.kube.options import Query, delete_options, query_value, selectors
 from volcano.kube.pause import pause
-from volcano.kube.warning_headers import parse_warnings
 
 if TYPE_CHECKING:
     from volcano.kube.transport import Stream, Transport
@@ -358,10 +357,7 @@ class Client:
             headers = self._read_headers if body is None else self._json_headers
         for attempt in range(ATTEMPTS):
             response = await self.transport.request(method, path, query=query, headers=headers, body=body)
-            warnings = parse_warnings(response.headers["warning"]) if "warning" in response.headers else ()
-            if self.on_warning is not None:
-                for warning in warnings:
-                    self.on_warning(warning)
+            warnings = self._warnings(response)
             if response.status < 400:
                 return response
             error = error_from(response.status, response.content, response.headers)
@@ -371,6 +367,18 @@ class Client:
                 break
             await pause(seconds)
         raise error
+
+    def _warnings(self, response: Response) -> Sequence[str]:
+        """What the server remarks; whoever wants to know is told."""
+        if "warning" not in response.headers:
+            return ()
+        from volcano.kube.warning_headers import parse_warnings
+
+        warnings = parse_warnings(response.headers["warning"])
+        if self.on_warning is not None:
+            for warning in warnings:
+                self.on_warning(warning)
+        return warnings
 
 
 def retry_delay(method: str, path: str, error: ApiError) -> float | None:

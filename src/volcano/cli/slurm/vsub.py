@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import os
 import re
 import shlex
 import string
@@ -23,7 +23,7 @@ from volcano.cli.objects import all_of
 from volcano.cli.output import dump
 from volcano.cli.slurm import slurm_options
 from volcano.cli.text import on_terminal
-from volcano.jobs import build, script as scripts
+from volcano.jobs import build, defaults, script as scripts
 from volcano.jobs.amounts import AmountError, parse_resources, parse_seconds
 from volcano.jobs.arrays import ArrayError, parse_array, shell_element
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 50
 """Leaves room for what pods and podgroups append."""
+LETTERS = string.ascii_lowercase + string.digits
 INDEX = keys.ENV_TASK_INDEX
 SETTINGS = {"help_option_names": ["-h", "--help"], "allow_interspersed_args": False, "max_content_width": 110}
 
@@ -144,7 +145,7 @@ class Order:
 @click.option(
     "-i",
     "--image",
-    default=build.DEFAULT_IMAGE,
+    default=defaults.IMAGE,
     envvar="VOLCANO_DEFAULT_IMAGE",
     show_default=True,
     show_envvar=True,
@@ -161,8 +162,8 @@ class Order:
 @click.option(
     "-r", "--replicas", "--ntasks", default=1, type=click.IntRange(1), show_default=True, help="Number of pods."
 )
-@click.option("-R", "--requests", default=build.DEFAULT_RESOURCES, show_default=True, help="Requests of a pod.")
-@click.option("-L", "--limits", default=build.DEFAULT_RESOURCES, show_default=True, help="Limits of a pod.")
+@click.option("-R", "--requests", default=defaults.RESOURCES, show_default=True, help="Requests of a pod.")
+@click.option("-L", "--limits", default=defaults.RESOURCES, show_default=True, help="Limits of a pod.")
 @click.option("--cpus-per-task", default="", help="CPUs of a pod, over --requests and --limits.")
 @click.option("--mem", default="", help="Memory of a pod, over --requests and --limits.")
 @click.option(
@@ -306,7 +307,7 @@ def generated_name(path: str) -> str:
     """The script's name and five characters, so that it can be submitted again."""
     stem = "job" if path == "-" else Path(path).stem
     clean = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:LONGEST_NAME].rstrip("-")
-    suffix = "".join(random.choices(string.ascii_lowercase + string.digits, k=5))
+    suffix = "".join(LETTERS[byte % len(LETTERS)] for byte in os.urandom(5))
     return f"{clean or 'job'}-{suffix}" if not clean[:1].isdigit() else f"job-{clean}-{suffix}"
 
 
