@@ -1,7 +1,7 @@
 """Writes the parts of the Helm chart that the program itself knows best, and the plain manifests rendered from it.
 
-python tools/chart.py            # writes charts/volcano/files; and installer/volcano.yaml where `make kube` built Helm
-python tools/chart.py --check    # exit status 1 when they are not current
+python -m tools.chart            # writes charts/volcano/files; and installer/volcano.yaml where `make kube` built Helm
+python -m tools.chart --check    # exit status 1 when they are not current
 """
 
 from __future__ import annotations
