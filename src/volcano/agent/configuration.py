@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from volcano.api import keys
-from volcano.api.meta import JsonObject, LabelSelector
+from volcano.api.meta import JsonObject, LabelSelector, without_nulls
 from volcano.scheduler.cluster.selectors import selects
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def read(text: str, labels: Mapping[str, str], annotations: Mapping[str, str] | 
         types = (annotations or {}).get(keys.OVERSUBSCRIPTION_TYPES)
         if types is not None:
             merged = _merge(merged, {"overSubscriptionConfig": {"overSubscriptionTypes": types}})
-        found = msgspec.convert(_without_nulls(merged), Configuration)
+        found = msgspec.convert(without_nulls(merged), Configuration)
     except msgspec.DecodeError as problem:
         raise ConfigurationError(f"{KEY}: {problem}") from problem
     problems = list(_problems(found))
@@ -152,14 +152,6 @@ def _merge(below: JsonObject, above: JsonObject) -> JsonObject:
         elif value is not None:
             merged[name] = value
     return merged
-
-
-def _without_nulls(document: JsonObject) -> JsonObject:
-    return {
-        name: _without_nulls(value) if isinstance(value, dict) else value
-        for name, value in document.items()
-        if value is not None
-    }
 
 
 def _problems(found: Configuration) -> Iterator[str]:

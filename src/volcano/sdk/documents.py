@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from volcano.api.meta import JsonObject
+from volcano.api.meta import JsonObject, without_nulls
 from volcano.kube import manifests
 
 __all__ = ["Typed", "looks_like_yaml", "plain", "read"]
@@ -49,7 +49,7 @@ def plain(source: Any) -> JsonObject:
     if hasattr(source, "attribute_map"):  # kubernetes, kubernetes_asyncio
         return _of_generated(source)  # type: ignore[no-any-return]
     if callable(to_dict := getattr(source, "to_dict", None)):  # lightkube
-        return _without_nulls(to_dict())  # type: ignore[no-any-return]
+        return without_nulls(to_dict())  # type: ignore[no-any-return]
     if isinstance(source, Mapping):
         return {key: _of_generated(value) for key, value in source.items()}
     raise TypeError(f"a {type(source).__name__} is no object of the API: give a document, YAML, or a model")
@@ -65,14 +65,6 @@ def _of_generated(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_of_generated(item) for item in value]
     return msgspec.to_builtins(value) if hasattr(value, "isoformat") else value
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    return value
 
 
 class Typed(Generic[T]):

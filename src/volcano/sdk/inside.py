@@ -28,7 +28,7 @@ Outcome = tuple[Any, ...]
 
 
 def revive(shipped: dict[str, Any]) -> Callable[..., Any]:
-    """The function that `functions.ship` packed."""
+    """The function that `functions.pack` packed."""
     if "pickle" in shipped:
         function: Callable[..., Any] = pickle.loads(shipped["pickle"])  # noqa: S301 - made by whoever made this pod
         return function

@@ -48,10 +48,6 @@ def choice(document: JsonObject, field: str, allowed: Collection[str], path: str
         yield unsupported(f"{path}.{field}", value, allowed)
 
 
-def too_long(path: str, limit: int) -> Cause:
-    return Cause(path, f"Too long: may not be more than {limit} bytes")
-
-
 def text(cause: Cause) -> str:
     return f"{cause.field}: {cause.message}" if cause.field else cause.message
 
