@@ -7,6 +7,7 @@ import base64
 import json
 import re
 import stat
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,31 @@ def test_errors_name_the_file_and_the_field(tmp_path: Path, document: Any, messa
     with pytest.raises(ConfigError, match=message) as caught:
         load(path)
     assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize("loader", ["CSafeLoader", "SafeLoader"])
+@pytest.mark.parametrize(
+    "line",
+    ["token: s3cret: x", "token: 's3cret", "token: *s3cret", "token: !s3cret x", '{"token": "s3cret" "x"}', "s3cret\0"],
+)
+def test_what_is_in_a_broken_kubeconfig_is_not_told(
+    tmp_path: Path, line: str, loader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Passwords look like YAML at times, and parsers like to show what they stumble over."""
+    if loader == "SafeLoader":
+        monkeypatch.delattr("yaml.CSafeLoader", raising=False)
+    path = write(tmp_path / "config", f"users:\n- name: u\n  user:\n    {line}\n")
+    with pytest.raises(ConfigError, match=r"config: the kubeconfig is not valid YAML: .") as caught:
+        load(path)
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_the_password_of_a_proxy_is_not_told(tmp_path: Path) -> None:
+    cluster = {"server": "https://example", "proxy-url": "https://me:s3cret@proxy:3128"}
+    transport = HttpTransport(load(write(tmp_path / "config", config(cluster=cluster))))
+    with pytest.raises(ConnectFailed, match="the proxy 'https://proxy:3128' is not an http:// URL") as caught:
+        asyncio.run(transport.request("GET", "/"))
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_named_file_must_exist_and_no_cluster_at_all_is_explained(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ async def open_tunnel(proxy_url: str, host: str, port: int) -> asyncio.Transport
     """A connection to `host:port` through the proxy, on which nothing has been sent yet."""
     proxy = urlsplit(proxy_url)
     if proxy.scheme != "http" or not proxy.hostname:
-        raise ProxyError(f"the proxy {proxy_url!r} is not an http:// URL: other kinds of proxies are not supported")
+        shown = f"{proxy.scheme}://{proxy.netloc.rpartition('@')[2]}"
+        raise ProxyError(f"the proxy {shown!r} is not an http:// URL: other kinds of proxies are not supported")
     credentials = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}" if proxy.username else None
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     loop = asyncio.get_running_loop()

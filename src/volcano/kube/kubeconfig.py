@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
@@ -166,8 +167,16 @@ def parse(text: str) -> Any:
 
     try:
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+    except yaml.MarkedYAMLError as error:
+        raise ValueError(_without_contents(error.problem or "", error.problem_mark)) from None
+    except yaml.YAMLError:
+        raise ValueError("a character that YAML does not allow") from None
+
+
+def _without_contents(problem: str, mark: Any) -> str:
+    """What a YAML parser complains of, and where, without what stands there: it may be a password."""
+    told = re.sub(r"'.*'|\".*\"", "…", problem, flags=re.DOTALL)
+    return f"{told} (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else told
 
 
 def find(files: Sequence[tuple[Path, list[Named] | None]], name: str, place: str, what: str) -> tuple[Path, Named]:
