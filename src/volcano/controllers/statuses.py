@@ -49,6 +49,12 @@ class Statuses:
         return True
 
 
+def key_of(document: JsonObject) -> str:
+    """`namespace/name`, as informers and queues have it."""
+    meta = document["metadata"]
+    return f"{meta['namespace']}/{meta['name']}"
+
+
 def is_newer(one: ObjectMeta, other: ObjectMeta) -> bool:
     """Of two views of the same object: by resource version, where versions are numbers (as Kubernetes' are)."""
     first, second = one.resource_version, other.resource_version

@@ -20,7 +20,7 @@ from volcano.controllers.cronjob.jobs import job_for
 from volcano.controllers.notes import NORMAL, WARNING, Note
 from volcano.controllers.owned import Owned
 from volcano.controllers.runtime import Context
-from volcano.controllers.statuses import Statuses
+from volcano.controllers.statuses import Statuses, key_of
 from volcano.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 from volcano.kube.informer import Callbacks
 from volcano.kube.workqueue import WorkQueue
@@ -71,7 +71,6 @@ class CronJobController:
 
     async def gave_up(self, key: str, error: Exception) -> None:
         """The next minute may be better."""
-        del error
         self.queue.add_after(key, 60.0)
 
     async def _others(self, cronjob: CronJob, owned: list[Job]) -> dict[str, Job]:
@@ -156,14 +155,14 @@ class CronJobController:
     # What the watches tell
 
     def _added(self, document: JsonObject) -> None:
-        self.queue.add(_key(document))
+        self.queue.add(key_of(document))
 
     def _updated(self, old: JsonObject, new: JsonObject) -> None:
         if old["spec"] != new["spec"] or (old["metadata"].keys() ^ new["metadata"].keys()):
-            self.queue.add(_key(new))
+            self.queue.add(key_of(new))
 
     def _deleted(self, document: JsonObject) -> None:
-        self._statuses.forget(_key(document))
+        self._statuses.forget(key_of(document))
 
 
 def local_zone() -> datetime.tzinfo:
@@ -175,8 +174,3 @@ def local_zone() -> datetime.tzinfo:
         return cron.zone_of(name.removeprefix(":"))
     except cron.ScheduleError:
         return datetime.UTC
-
-
-def _key(document: JsonObject) -> str:
-    meta = document["metadata"]
-    return f"{meta['namespace']}/{meta['name']}"

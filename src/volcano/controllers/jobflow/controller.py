@@ -20,7 +20,7 @@ from volcano.controllers.jobflow.prober import Prober
 from volcano.controllers.notes import NORMAL, WARNING
 from volcano.controllers.owned import Owned
 from volcano.controllers.runtime import Context, Waits
-from volcano.controllers.statuses import Statuses
+from volcano.controllers.statuses import Statuses, key_of
 from volcano.kube.errors import AlreadyExists, NotFound
 from volcano.kube.informer import Callbacks
 from volcano.kube.workqueue import WorkQueue
@@ -52,6 +52,8 @@ class JobFlowController:
             )
             for phase, word in COUNTED.items()
         }
+        self._counted: set[str] = set()
+        """Namespaces that the gauges tell of."""
         context.metrics.before_scrape(self._refresh_gauges)
 
     async def reconcile(self, key: str) -> None:
@@ -129,23 +131,26 @@ class JobFlowController:
     def _refresh_gauges(self) -> None:
         counts: Counter[tuple[str, str]] = Counter()
         for document in self._flows.store.values():
-            phase = ((document.get("status") or {}).get("state") or {}).get("phase", "")
-            counts[document["metadata"]["namespace"], phase] += 1
-        for namespace in {namespace for namespace, _ in counts}:
-            for phase, family in self._gauges.items():
+            counts[document["metadata"]["namespace"], _phase(document)] += 1
+        namespaces = {namespace for namespace, _ in counts}
+        for phase, family in self._gauges.items():
+            for namespace in namespaces:
                 family.labels(namespace).set(counts[namespace, phase.value])
+            for namespace in self._counted - namespaces:
+                family.remove(namespace)
+        self._counted = namespaces
 
     # What the watches tell
 
     def _added(self, document: JsonObject) -> None:
-        self.queue.add(_key(document))
+        self.queue.add(key_of(document))
 
     def _updated(self, old: JsonObject, new: JsonObject) -> None:
         if old["spec"] != new["spec"] or _phase(old) != _phase(new) or "deletionTimestamp" in new["metadata"]:
-            self.queue.add(_key(new))
+            self.queue.add(key_of(new))
 
     def _deleted(self, document: JsonObject) -> None:
-        self._statuses.forget(_key(document))
+        self._statuses.forget(key_of(document))
 
     def _template_added(self, template: JsonObject) -> None:
         """Flows may have waited for it."""
@@ -159,8 +164,3 @@ class JobFlowController:
 def _phase(document: JsonObject) -> str:
     phase: str = ((document.get("status") or {}).get("state") or {}).get("phase", "")
     return phase
-
-
-def _key(document: JsonObject) -> str:
-    meta = document["metadata"]
-    return f"{meta['namespace']}/{meta['name']}"
