@@ -56,7 +56,6 @@ class ColocationController:
             return
 
     async def gave_up(self, key: str, error: Exception) -> None:
-        del error
         self.queue.add_after(key, 60.0)
 
     # What the watches tell

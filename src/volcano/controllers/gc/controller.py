@@ -36,7 +36,6 @@ class GarbageCollector:
 
     async def gave_up(self, key: str, error: Exception) -> None:
         """A job that cannot be collected now can be tomorrow."""
-        del error
         self.queue.add_after(key, 60.0)
 
     async def _delete_if_still_due(self, seen: Job) -> None:

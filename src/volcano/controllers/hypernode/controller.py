@@ -197,11 +197,9 @@ class HyperNodeController:
     # What the watches tell
 
     def _configured(self, configmap: JsonObject) -> None:
-        del configmap
         self.queue.add(CONFIG)
 
     def _node_seen(self, node: NodeView) -> None:
-        del node
         self._look_again()
 
     def _node_changed(self, old: NodeView, new: NodeView) -> None:
@@ -209,7 +207,6 @@ class HyperNodeController:
             self._look_again()
 
     def _hypernode_seen(self, document: JsonObject) -> None:
-        del document
         self.queue.add_after(COUNT, SETTLE_SECONDS)
 
     def _hypernode_changed(self, old: JsonObject, new: JsonObject) -> None:
@@ -217,7 +214,6 @@ class HyperNodeController:
             self._look_again()
 
     def _hypernode_gone(self, document: JsonObject) -> None:
-        del document
         self._look_again()
 
     def _look_again(self) -> None:

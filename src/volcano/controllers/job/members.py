@@ -1,6 +1,6 @@
 """The pods of one job as the machine sees them: one small record each, with running counts per task.
 
-Filled by controller.py from the watch (and by its own writes); read by events.py and machine.py.
+Filled by mailroom.py from the watch and by perform.py from its writes; read by events.py and machine.py.
 """
 
 from __future__ import annotations

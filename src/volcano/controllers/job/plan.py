@@ -1,7 +1,6 @@
 """A plan: everything that one step of a job's life wants done, as data.
 
-Made by machine.py, performed by controller.py (and by `vcctl schedule` on files). The order of performing:
-status first where the plan says so, then job edits, attachments, claims, podgroup, pods, status, removals.
+Made by machine.py, performed by perform.py, in an order of its own (and by `vcctl schedule` on files).
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ class Plan:
     delayed: Delayed | None = None
     waits_for_podgroup: bool = False
     unfinished: bool = False
-    """there is more to create than one step does: step again"""
+    """There is more to create than one step does: step again."""
 
     def mark(self, key: str, value: str) -> None:
         """Let the statuses that are to be written carry a mark of ours among `controlledResources`."""

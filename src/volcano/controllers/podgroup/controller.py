@@ -89,7 +89,6 @@ class PodGroupController:
 
     async def gave_up(self, key: str, error: Exception) -> None:
         """A pod without its group never starts: keep trying, slowly."""
-        del error
         self.queue.add_after(key, 60.0)
 
     async def _group_pod(self, key: str) -> None:

@@ -60,7 +60,6 @@ class ShardingController:
         self.queue.add_after(ALL, self._config.period_seconds)
 
     async def gave_up(self, key: str, error: Exception) -> None:
-        del error
         self.queue.add_after(key, self._config.period_seconds)
 
     def _configure(self) -> None:
@@ -117,11 +116,9 @@ class ShardingController:
     # What the watches tell
 
     def _configured(self, configmap: JsonObject) -> None:
-        del configmap
         self.queue.add(CONFIG)
 
     def _node_seen(self, node: SizedNode) -> None:
-        del node
         self._soon()
 
     def _node_changed(self, old: SizedNode, new: SizedNode) -> None:
@@ -155,7 +152,6 @@ class ShardingController:
             self.queue.add(ALL)
 
     def _shard_gone(self, shard: NodeShard) -> None:
-        del shard
         self.queue.add(ALL)
 
     def _soon(self) -> None:

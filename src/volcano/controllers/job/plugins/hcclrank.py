@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from volcano.api import keys
 from volcano.controllers.job.plugins.flags import Flags
-from volcano.controllers.job.plugins.hosts import task_by_name
 from volcano.controllers.job.plugins.interface import JobPlugin
+from volcano.controllers.job.policies import task_named
 
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
@@ -37,7 +37,7 @@ class HcclRank(JobPlugin):
         if draft.task.name == self.master:
             return draft.index
         if draft.task.name == self.worker:
-            master = task_by_name(draft.job, self.master)
+            master = task_named(draft.job, self.master)
             before = master.replicas if master else 0
             return draft.by_index(lambda index: str(before + index))
         return ""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from volcano.api.batch import Job, TaskSpec
 
 MOST_NAMED: Final = 50_000
-"""more names than this do not fit into the megabyte that an object may have"""
+"""More names than this do not fit into the megabyte that an object may have."""
 
 
 def hostname(job: Job, task: TaskSpec, index: int) -> str:
@@ -43,10 +43,3 @@ def indices(task: TaskSpec) -> range:
             "lower replicas, or leave the plugin out"
         )
     return range(task.replicas)
-
-
-def task_by_name(job: Job, name: str) -> TaskSpec | None:
-    for task in job.spec.tasks:
-        if task.name == name:
-            return task
-    return None

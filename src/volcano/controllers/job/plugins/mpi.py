@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from volcano.api import keys
 from volcano.controllers.job.plugins.flags import Flags
-from volcano.controllers.job.plugins.hosts import hosts, task_by_name
+from volcano.controllers.job.plugins.hosts import hosts
 from volcano.controllers.job.plugins.interface import JobPlugin
 from volcano.controllers.job.plugins.ports import expose
+from volcano.controllers.job.policies import task_named
 
 if TYPE_CHECKING:
     from volcano.controllers.job.pods import Draft
@@ -29,7 +30,7 @@ class Mpi(JobPlugin):
 
     def shape(self, draft: Draft) -> None:
         if draft.task.name == self.master:
-            workers = task_by_name(draft.job, self.worker)
+            workers = task_named(draft.job, self.worker)
             if workers is None:
                 return
             variable = {"name": keys.ENV_MPI_HOST, "value": ",".join(hosts(draft.job, workers))}

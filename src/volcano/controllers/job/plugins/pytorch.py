@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.plugins.flags import Flags
-from volcano.controllers.job.plugins.hosts import host, task_by_name
+from volcano.controllers.job.plugins.hosts import host
 from volcano.controllers.job.plugins.interface import JobPlugin
 from volcano.controllers.job.plugins.ports import expose
+from volcano.controllers.job.policies import task_named
 
 if TYPE_CHECKING:
     from volcano.controllers.job.pods import Draft
@@ -49,10 +50,10 @@ class PyTorch(JobPlugin):
 
     def shape(self, draft: Draft) -> None:
         job = draft.job
-        master = task_by_name(job, self.master)
+        master = task_named(job, self.master)
         if master is None:
             return
-        worker = task_by_name(job, self.worker)
+        worker = task_named(job, self.worker)
         address = host(job, master, 0)
         world_size = master.replicas + (worker.replicas if worker else 0)
         variables = [

@@ -9,9 +9,10 @@ from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.plan import Attachment, Reference
 from volcano.controllers.job.plugins.flags import Flags
-from volcano.controllers.job.plugins.hosts import host, task_by_name
+from volcano.controllers.job.plugins.hosts import host
 from volcano.controllers.job.plugins.interface import JobPlugin, PluginError
 from volcano.controllers.job.plugins.ports import expose
+from volcano.controllers.job.policies import task_named
 from volcano.controllers.owners import controller_reference
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Ray(JobPlugin):
                 expose(container, name, port)
 
     def _head_of(self, job: Job) -> TaskSpec:
-        head = task_by_name(job, self.head)
+        head = task_named(job, self.head)
         if head is None:
             raise HeadMissing(f"job {job.metadata.name} doesn't have head task {self.head}")
         return head

@@ -10,8 +10,9 @@ import msgspec
 from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.plugins.flags import Flags
-from volcano.controllers.job.plugins.hosts import host, indices, task_by_name
+from volcano.controllers.job.plugins.hosts import host, indices
 from volcano.controllers.job.plugins.interface import JobPlugin
+from volcano.controllers.job.policies import task_named
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job
@@ -42,7 +43,7 @@ class TensorFlow(JobPlugin):
     def _cluster(self, job: Job) -> JsonObject:
         cluster: JsonObject = {}
         for role, name in self.task_of_role.items():
-            task = task_by_name(job, name)
+            task = task_named(job, name)
             if task is not None and task.replicas > 0:
                 cluster[role] = [f"{host(job, task, index)}:{self.port}" for index in indices(task)]
         return cluster
