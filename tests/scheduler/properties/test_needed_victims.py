@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, event, given, settings, strategies as st
 from tests.scheduler.properties.worlds import CONFS
 from volcano.api import keys
 from volcano.api.core import Pod
+from volcano.scheduler.actions import gang_sparing
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.testing.builders import gang, node, pod, priority_class, queue
 from volcano.testing.world import World
@@ -112,6 +114,29 @@ def test_every_victim_is_needed(conf: str, nodes: Nodes, jobs: Jobs, claim: tupl
     assert _is_placed(world(conf, nodes, jobs, claim, victims, settled=True), claim)
     for unit in units(jobs, nodes, decisions):
         assert not _is_placed(world(conf, nodes, jobs, claim, victims - unit, settled=True), claim), unit
+
+
+@pytest.mark.parametrize("conf", ALL_ACTIONS)
+@SOME
+@given(NODES, JOBS, CLAIMS, st.integers(0, 40))
+def test_what_is_not_simulated_any_more_only_spares_fewer(
+    conf: str, nodes: Nodes, jobs: Jobs, claim: tuple[int, int], work: int
+) -> None:
+    thorough = world(conf, nodes, jobs, claim).cycle()
+    with patch.object(gang_sparing, "WORK", work):
+        hasty = world(conf, nodes, jobs, claim).cycle()
+
+    victims = {eviction.key for eviction in hasty.evictions}
+    event(f"more victims: {len(victims) > len(thorough.evictions)}")
+    assert {eviction.key for eviction in thorough.evictions} <= victims
+    assert hasty.pipelined.keys() == thorough.pipelined.keys()
+    for unit in units(jobs, nodes, hasty):
+        assert len(unit) == 1 or unit == {one.metadata.key for one in running(nodes)[_number(unit)]}, "fell in part"
+
+
+def _number(unit: set[str]) -> int:
+    """Of the job whose pods these are."""
+    return int(next(iter(unit)).split("/g")[1].split("-")[0])
 
 
 def _is_placed(settled: World, claim: tuple[int, int]) -> bool:

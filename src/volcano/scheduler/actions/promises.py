@@ -28,6 +28,7 @@ def kept(session: Session, sheets: Sequence[Worksheet]) -> list[Worksheet]:
         if all(_stands(session, task) for task in tasks):
             for sub_sheet in sheet.sheets:
                 sub_sheet.tasks.sort(key=lambda task: bool(task.promised))  # the next one is last
+            session.topology.recall(sheet.job)
             found.append(sheet)
         else:
             for task in tasks:

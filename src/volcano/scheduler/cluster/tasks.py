@@ -94,8 +94,11 @@ class Task:
         self.revocable_zone = revocable_zone(meta.annotations)
         self.evicted = False
         """Whether somebody was evicted to make room for this (pipelined) task."""
-        self.promised = ""
-        """The node that is kept for it, from one session to the next: others were evicted for its job to start."""
+        self.promised = self.nominated_node if not self.node_name else ""
+        """The node that is kept for it, from one session to the next: others were evicted for its job to start.
+
+        A scheduler that did not see it happen reads it from the pod.
+        """
         self.trial: tuple[Status, str] | None = None
         """Status and node that the last discarded statement had given it; what messages speak of."""
 

@@ -71,6 +71,17 @@ class SessionTopology:
             for sub_job in job.sub_jobs.values():
                 sub_job.nominated_hypernode = self.tree.smallest_holding(rows_of(sub_job))
 
+    def recall(self, job: Job) -> None:
+        """`nominate`, from the nodes that are promised: a scheduler that takes over knows no more than these."""
+        if not self.is_structured(job):
+            return
+        row_of = self.session.nodes.row_of
+        for sub_job in job.sub_jobs.values():
+            promised = {row_of[task.promised] for task in sub_job.tasks.values() if task.promised in row_of}
+            if promised and not sub_job.nominated_hypernode:
+                rows = np.union1d(rows_of(sub_job), sorted(promised)).astype(np.intp)
+                sub_job.nominated_hypernode = self.tree.smallest_holding(rows)
+
     def reachable(self, task: Task) -> Index:
         """Nodes where the task could live with the members of its job that have a place, as far as each may spread."""
         rows: Index = self.session.rows
