@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from volcano import __version__
+from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.main import main
 
 KUBECONFIG = """
@@ -36,12 +37,31 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--shedule-period=1s"], "unknown flag: --shedule-period"),
         (["--schedule-period=often"], 'invalid argument "often"'),
+        (["--schedule-period=-1s"], "--schedule-period -1s: it must be longer than nothing"),
         (["--kubeconfig=/nowhere/kubeconfig"], "/nowhere/kubeconfig"),
     ],
 )
 def test_a_wrong_command_line_is_named(line: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(line) == 1
     assert message in capsys.readouterr().err
+
+
+def test_flags_that_will_not_do_what_they_say_are_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    flags = Flags(
+        scheduler_sharding_mode="sfot",
+        node_selector=["pool", "pool:gpu"],
+        plugins_dir=str(gone),
+        cache_dump_dir=str(gone),
+    )
+
+    assert flags.remarks() == [
+        "--scheduler-sharding-mode 'sfot' means none: none, soft, hard are known",
+        "--node-selector 'pool' has no effect: it must be key:value",
+        f"--plugins-dir {gone} is not a directory (yet)",
+        f"--cache-dump-dir {gone} is not a directory (yet)",
+    ]
+    assert Flags(cache_dump_dir=str(tmp_path)).remarks() == []
 
 
 def test_a_bad_configuration_ends_the_start_where_it_is_required(

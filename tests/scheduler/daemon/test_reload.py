@@ -84,6 +84,23 @@ def test_plugins_of_a_directory_are_loaded_and_reloaded(tmp_path: Path) -> None:
     assert configuration.registry.plugins["shy"]().job_order(None) == 1  # type: ignore[arg-type]
 
     touch(tmp_path / "shy.py", PLUGIN.format(rank=2), 2)
-    configuration.refresh()
 
+    assert configuration.refresh()
     assert configuration.registry.plugins["shy"]().job_order(None) == 2  # type: ignore[arg-type]
+
+
+def test_a_plugin_that_cannot_be_read_leaves_the_others_until_it_is_mended(tmp_path: Path) -> None:
+    touch(tmp_path / "shy.py", PLUGIN.format(rank=1), 1)
+    outcomes: list[str] = []
+    configuration = Configuration(
+        "", plugins_dir=str(tmp_path), on_reload=lambda outcome, _message: outcomes.append(outcome)
+    )
+
+    touch(tmp_path / "shy.py", "class Shy(", 2)
+    assert not configuration.refresh()
+    assert "shy.py: cannot be loaded: SyntaxError" in configuration.problem
+    assert "shy" in configuration.registry.plugins
+    touch(tmp_path / "shy.py", PLUGIN.format(rank=1), 3)
+    assert configuration.refresh()
+
+    assert (outcomes, configuration.problem) == (["rejected", "loaded"], "")

@@ -43,6 +43,11 @@ def test_a_sound_configuration_needs_no_remark() -> None:
         ("{name: gang}", "{name: gang, enableJobReady: false}", "before their gang is complete"),
         ("tiers:", "configurations: [{name: gangpreempt, arguments: {}}]\ntiers:", "it is not among the actions"),
         ("tiers:", "configurations: [{name: premept, arguments: {}}]\ntiers:", "did you mean 'preempt'"),
+        (
+            "tiers:",
+            "configurations: [{name: allocate, arguments: {predicateErrorCacheEnable: maybe}}]\ntiers:",
+            "'predicateErrorCacheEnable' is 'maybe'",
+        ),
         ("tiers:", "teirs: []\ntiers:", "did you mean 'tiers'"),
         ("{name: predicates}, ", "", "selectors and taints forbid"),
     ],
@@ -55,6 +60,21 @@ def test_what_is_remarked(old: str, new: str, said: str) -> None:
 def test_what_the_scheduler_would_refuse_is_an_error(text: str) -> None:
     with pytest.raises(ConfError):
         lint.warnings(text, REGISTRY)
+
+
+def test_arguments_that_the_go_scheduler_takes_are_taken() -> None:
+    arguments = "arguments: {predicateErrorCacheEnable: false}"
+    entries = ", ".join(f"{{name: {name}, {arguments}}}" for name in ("allocate", "backfill", "preempt", "reclaim"))
+
+    assert remarks("tiers:", f"configurations: [{entries}]\ntiers:") == []
+
+
+def test_the_scheduler_itself_warns_of_arguments_for_no_action() -> None:
+    text = f"configurations: [{{name: premept}}]\n{SOUND}"
+
+    assert conf_file.parse(text, REGISTRY.actions).warnings == (
+        "configurations: action 'premept' is not known: did you mean 'preempt'?",
+    )
 
 
 def test_the_default_has_its_one_remark() -> None:

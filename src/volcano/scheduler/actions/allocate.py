@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import msgspec
+
 from volcano.scheduler.actions import backfill, promises
 from volcano.scheduler.actions.domains import DomainSearch
 from volcano.scheduler.actions.placing import Placing
@@ -19,8 +21,13 @@ from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 
 
+class Arguments(msgspec.Struct, frozen=True):
+    predicate_error_cache_enable: bool = msgspec.field(default=True, name="predicateErrorCacheEnable")
+
+
 class Allocate(Action):
     name = "allocate"
+    Arguments = Arguments
 
     def execute(self, session: Session) -> None:
         backfill.keep_promises(session)

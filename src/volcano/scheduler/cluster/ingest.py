@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import numpy as np
 
 from volcano.api import keys
 from volcano.api.core import Node, Pod, PriorityClass
@@ -181,7 +182,7 @@ class Ingest:
                 self._era.number += 1
                 cluster.strand(name)
             return
-        reported = cluster.dimensions.vector(node.status.allocatable)
+        reported = np.maximum(cluster.dimensions.vector(node.status.allocatable), 0)  # nodes owe nothing to others
         annotations = node.metadata.annotations
         offered = reported.copy()
         offered[CPU] += _whole(annotations.get(keys.OVERSUBSCRIPTION_CPU))

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from volcano.kube.flags import flag
-from volcano.scheduler.framework.options import Options
+from volcano.kube.flags import FlagError, flag
+from volcano.scheduler.framework.options import SHARD_HARD, SHARD_NONE, SHARD_SOFT, Options
 
 
 @dataclass
@@ -75,6 +76,26 @@ class Flags:
             patience_seconds=self.schedule_period,
         )
 
+    def remarks(self) -> list[str]:
+        """What was asked for and will not be. Raises FlagError for what cannot work at all."""
+        if self.schedule_period <= 0:
+            raise FlagError(f"--schedule-period {self.schedule_period:g}s: it must be longer than nothing, such as 1s")
+        modes = (SHARD_NONE, SHARD_SOFT, SHARD_HARD)
+        found = []
+        if self.scheduler_sharding_mode not in modes:
+            mode = self.scheduler_sharding_mode
+            found.append(f"--scheduler-sharding-mode {mode!r} means none: {', '.join(modes)} are known")
+        found += [
+            f"--node-selector {label!r} has no effect: it must be key:value"
+            for label in self.node_selector
+            if not all(part.strip() for part in label.partition(":"))
+        ]
+        dumps = self.cache_dump_dir if self.cache_dumper else ""
+        for name, path in (("plugins-dir", self.plugins_dir), ("cache-dump-dir", dumps)):
+            if path and not Path(path).is_dir():
+                found.append(f"--{name} {path} is not a directory (yet)")
+        return found
+
     @property
     def deciding(self) -> tuple[str, ...]:
         """The flags that decisions depend on, as they would be typed."""
@@ -86,6 +107,7 @@ class Flags:
             f"--percentage-nodes-to-find={self.percentage_nodes_to_find}",
             f"--minimum-feasible-nodes={self.minimum_feasible_nodes}",
             *(f"--node-selector={label}" for label in self.node_selector),
+            *(f"--ignored-provisioners={name}" for name in self.ignored_provisioners),
             f"--scheduler-sharding-mode={self.scheduler_sharding_mode}",
             f"--scheduler-sharding-name={self.scheduler_sharding_name}",
             *([f"--feature-gates={','.join(gates)}"] if gates else []),

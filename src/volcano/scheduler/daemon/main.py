@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         level = logging.DEBUG if flags.verbosity >= 4 else logging.INFO
         logging.basicConfig(level=level, format=LOG_FORMAT)
+        for remark in flags.remarks():
+            log.warning("%s", remark)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(flags))
     except (
@@ -66,10 +67,10 @@ async def _serve(flags: Flags) -> None:
     client = Client(HttpTransport(load(flags.kubeconfig or None, None, flags.master or None)), user_agent=PROGRAM)
     scheduler = Scheduler(client, flags)
     servers = await _listen(scheduler, flags)
-    dumps: set[asyncio.Task[Path]] = set()
+    dumps: set[asyncio.Task[tuple[int, str]]] = set()
     if flags.cache_dumper:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGUSR1, lambda: dumps.add(loop.create_task(scheduler.dump())))
+        loop.add_signal_handler(signal.SIGUSR1, lambda: dumps.add(loop.create_task(_dump(scheduler))))
     try:
         with stop_on_signals() as stop:
             async with resting_in_a_rush():
@@ -80,6 +81,16 @@ async def _serve(flags: Flags) -> None:
         await client.close()
 
 
+async def _dump(scheduler: Scheduler) -> tuple[int, str]:
+    """HTTP's status, and where the file is or why there is none."""
+    try:
+        return 200, f"{await scheduler.dump()}\n"
+    except OSError as problem:
+        message = f"the scheduler's input was not written: {problem} (--cache-dump-dir)"
+        log.error("%s", message)
+        return 500, f"{message}\n"
+
+
 async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
     """Metrics and health, before anything else: standbys answer too."""
     from volcano.http.health import HealthApp, serve_health, text
@@ -88,7 +99,7 @@ async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
     alive = {"leader-election": scheduler.elector.health} if scheduler.elector else {}
 
     async def dump(_request: Request) -> Response:
-        return text(200, f"{await scheduler.dump()}\n")
+        return text(*await _dump(scheduler))
 
     app = HealthApp(
         scheduler.metrics.registry,

@@ -47,7 +47,10 @@ class Configuration:
         except RegistryError as problem:
             self._reject(str(problem))
             return False
-        return self._read(first=False)
+        if self._path is not None:
+            return self._read(first=False)
+        self._accept(f"{self._plugins_dir} is in force: its plugins and actions were read again")
+        return True
 
     def _read(self, *, first: bool) -> bool:
         if self._path is None:
@@ -67,11 +70,13 @@ class Configuration:
             log.warning("%s: %s", self._path, warning)
         self.conf = conf
         self.text = text
+        self._accept(f"{self._path} is in force: actions {', '.join(conf.actions)}")
+        return True
+
+    def _accept(self, message: str) -> None:
         self.problem = ""
-        message = f"{self._path} is in force: actions {', '.join(conf.actions)}"
         self._on_reload("loaded", message)
         log.info("%s", message)
-        return True
 
     def _reject(self, message: str) -> None:
         self.problem = message

@@ -77,7 +77,8 @@ def parse(text: str, known_actions: Iterable[str]) -> Conf:
         for key in document
         if key not in _TOP_KEYS
     ]
-    actions = _actions(document.get("actions"), tuple(known_actions))
+    known = tuple(known_actions)
+    actions = _actions(document.get("actions"), known)
     tiers = tuple(_tier(tier, number, warnings) for number, tier in enumerate(_list(document, "tiers"), 1))
     conf = Conf(
         actions=actions,
@@ -85,6 +86,11 @@ def parse(text: str, known_actions: Iterable[str]) -> Conf:
         configurations=_configurations(_list(document, "configurations")),
         metrics=_metrics(document.get("metrics") or {}),
     )
+    warnings += [
+        f"configurations: action {name!r} is not known{suggest(name, known)}"
+        for name in conf.configurations
+        if name not in known
+    ]
     warnings += _lint(conf)
     return Conf(conf.actions, conf.tiers, conf.configurations, conf.metrics, tuple(warnings))
 
@@ -103,7 +109,8 @@ def _actions(value: Any, known: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name not in known:
             hint = suggest(name, known) or f" (known: {', '.join(known)})"
-            raise ConfError(f"actions: there is no action {name!r}{hint}")
+            missing = f"there is no action {name!r}" if name else "a name is missing"
+            raise ConfError(f"actions: {missing}{hint}")
     return names
 
 

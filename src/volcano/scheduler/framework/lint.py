@@ -5,6 +5,7 @@ The engine warns of the same while it works; here it is said beforehand, for `vc
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from volcano.scheduler.framework.arguments import decode, suggest
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def warnings(text: str, registry: Registry) -> list[str]:
     """Everything there is to remark; raises ConfError for a file that the scheduler would refuse."""
     conf = parse(text, registry.actions)
-    found = [*conf.warnings, *_without_effect(conf), *_at_odds(conf)]
+    found = [*conf.warnings, *_without_effect(conf, registry.actions), *_at_odds(conf)]
     for option in conf.plugins:
         kind = registry.plugins.get(option.name)
         if kind is None:
@@ -27,12 +28,10 @@ def warnings(text: str, registry: Registry) -> list[str]:
     for name, arguments in conf.configurations.items():
         if name in registry.actions:
             found += decode(registry.actions[name].Arguments, arguments, f"action {name!r}")[1]
-        else:
-            found.append(f"configurations: action {name!r} is not known{suggest(name, registry.actions)}")
     return found
 
 
-def _without_effect(conf: Conf) -> list[str]:
+def _without_effect(conf: Conf, known: Container[str]) -> list[str]:
     """Parts that only work together with others that are not there."""
     found = []
     plugins = {option.name for option in conf.plugins}
@@ -53,7 +52,7 @@ def _without_effect(conf: Conf) -> list[str]:
     found += [
         f"configurations: arguments of {name!r} have no effect, it is not among the actions"
         for name in conf.configurations
-        if name not in conf.actions
+        if name not in conf.actions and name in known
     ]
     return found
 

@@ -73,7 +73,7 @@ def phase_of(job: Job, *, unschedulable: bool) -> str:
         return UNKNOWN
     scheduled = tally.scheduled + leaving_with_node(job)
     completed = tally.counts[Status.SUCCEEDED] + tally.counts[Status.FAILED]
-    if scheduled >= job.min_available and (scheduled or job.min_available):
+    if scheduled >= job.min_available and (scheduled or job.min_available > 0):
         return COMPLETED if scheduled == completed else RUNNING
     return INQUEUE if job.phase == INQUEUE else PENDING
 
