@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 PACE_SECONDS_PER_POD = 10e-6
 """Between two looks at all pods of a job: a share of a processor, however fast its pods change."""
 PLUGIN_ENTRY_POINTS = "volcano.job_plugins"
+FIRST_MAIL = ""
+"""The key of no job: read first, so that jobs that come to a controller without mail are none that it found here."""
 
 
 class JobController:
@@ -60,6 +62,7 @@ class JobController:
         self.mailroom = Mailroom(informers, self.queue, self._metrics, commands=commands)
         self._pods = self.mailroom.pods
         self._performer = Performer(context, self._pods)
+        self.queue.add(FIRST_MAIL)
         self._queues = informers.of(resources.QUEUES)
         self._priorities = informers.of(resources.PRIORITY_CLASSES)
 

@@ -14,6 +14,7 @@ import msgspec
 
 from volcano.controllers.job.delays import Delays
 from volcano.controllers.job.members import Member, Members
+from volcano.controllers.job.vocabulary import Phase
 from volcano.controllers.statuses import is_newer
 
 if TYPE_CHECKING:
@@ -57,6 +58,14 @@ class Ledger:
             self.written = None
             return seen
         return written
+
+    def is_echo(self, seen: Job) -> bool:
+        """The watch shows what we wrote: that the job runs, after which there is nothing to do until a pod ends."""
+        written = self.written
+        if written is None or written.metadata.resource_version != seen.metadata.resource_version:
+            return False
+        status = seen.status
+        return status.state.phase == Phase.RUNNING and not (status.succeeded or status.failed)
 
     def podgroup(self, seen: PodGroup | None) -> PodGroup | None:
         """The job's podgroup, unless it is one we have deleted."""

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+BY_ITS_PODS = ("Inqueue", "Running")
+"""How the phase of a podgroup changes because of its pods, whose job knows already."""
+
 
 class Mailroom:
     def __init__(self, informers: Informers, queue: WorkQueue[str], metrics: JobMetrics, *, commands: bool) -> None:
@@ -112,9 +115,11 @@ class Mailroom:
         ledger = self.ledgers.get(new.metadata.key)
         if event is None and ledger is not None and ledger.in_doubt:
             event = SYNC  # the counters may be somebody else's
-        if event is not None:
+        if event is None:
+            return
+        if ledger is None or ledger.in_doubt or not ledger.is_echo(new) or old.spec != new.spec:
             self.mail(new.metadata.key, event)
-            self._wake_dependents(new.metadata.key)
+        self._wake_dependents(new.metadata.key)
 
     def _job_deleted(self, job: Job) -> None:
         """Pods and podgroup go with their owner; only our memory of the job is left to clear."""
@@ -130,11 +135,16 @@ class Mailroom:
         member, key = self._member(pod)
         if member is None:
             return
+        told = self.pods.heard_of(member)
         members = self.pods.put(member)
         job = self._jobs.store.get(key)
-        if job is not None:
-            self._metrics.pod_seen(job, pod)
-            self.tell(key, events.pod_added(member, members, policies.task_named(job, member.task)))
+        if job is None:
+            return
+        self._metrics.pod_seen(job, pod)
+        event = events.pod_added(member, members, policies.task_named(job, member.task))
+        if told == member and policies.resolve(job, event) == policies.JUST_SYNC:
+            return  # its status counts the pod since the answer to our own request
+        self.tell(key, event)
 
     def _pod_updated(self, old: PodView, new: PodView) -> None:
         member, key = self._member(new)
@@ -177,7 +187,7 @@ class Mailroom:
         if key not in self._jobs.store:
             return
         event = events.podgroup_changed(old.status.phase, new.status.phase)
-        if event is not None:
+        if event is not None and (old.status.phase, new.status.phase) != BY_ITS_PODS:
             self.mail(key, event)
         elif old.spec != new.spec:
             self.mail(key, SYNC)

@@ -1,0 +1,126 @@
+"""What is news to a job, and what it knows already from the answers to its own requests."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+import pytest
+
+from volcano.api import keys
+from volcano.api.batch import Job, JobSpec, JobState, JobStatus, LifecyclePolicy, TaskSpec
+from volcano.api.meta import ObjectMeta, OwnerReference
+from volcano.api.scheduling import PodGroup, PodGroupStatus
+from volcano.controllers.job.mailroom import Mailroom
+from volcano.controllers.job.members import member_of
+from volcano.controllers.job.metrics import JobMetrics
+from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
+from volcano.controllers.runtime import Informers
+from volcano.controllers.views import POD_VIEWS, PodStatusView, PodView
+from volcano.http.metrics import Registry
+from volcano.kube.client import Client
+from volcano.kube.workqueue import WorkQueue
+
+KEY = "n/j"
+OWNER = OwnerReference(api_version=JOB_API_VERSION, kind=JOB_KIND, name="j", uid="u", controller=True)
+
+
+class Post:
+    """A mailroom whose watches are told by hand."""
+
+    def __init__(self, **spec: object) -> None:
+        informers = Informers(cast("Client", None))
+        queue: WorkQueue[str] = WorkQueue()
+        self.room = Mailroom(informers, queue, JobMetrics(Registry()), commands=False)
+        self.room.read = True
+        task = TaskSpec(name="w", replicas=1, template={})
+        self.job = Job(
+            metadata=ObjectMeta(name="j", namespace="n", uid="u", resource_version="1"),
+            spec=JobSpec(tasks=[task], **spec),  # type: ignore[arg-type]
+        )
+        self.jobs = self.room._jobs
+        self.pods = informers.of(POD_VIEWS)
+        self.podgroups = self.room._podgroups
+        informers.attach()
+        self.jobs._put(KEY, self.job)
+        self.collect()
+
+    def collect(self) -> int:
+        """How many letters there are; they are read."""
+        mail = self.room.ledger(KEY).mail
+        count = len(mail)
+        mail.clear()
+        return count
+
+    def shows(self, phase: str, version: str, *, written: bool, **numbers: int) -> int:
+        """The watch shows the job in this phase, as we wrote it or somebody else did; how much mail that makes."""
+        status = JobStatus(state=JobState(phase=phase), **numbers)  # type: ignore[arg-type]
+        meta = msgspec.structs.replace(self.job.metadata, resource_version=version)
+        later = msgspec.structs.replace(self.job, metadata=meta, status=status)
+        self.room.ledger(KEY).written = later if written else None
+        self.jobs._put(KEY, later)
+        return self.collect()
+
+
+def pod(version: str, phase: str = "Pending") -> PodView:
+    annotations = {keys.TASK_SPEC: "w", keys.JOB_VERSION: "0"}
+    meta = ObjectMeta(name="j-w-0", namespace="n", uid="p", resource_version=version, annotations=annotations)
+    meta.owner_references = [OWNER]
+    return PodView(metadata=meta, status=PodStatusView(phase=phase))
+
+
+def group(phase: str, version: str) -> PodGroup:
+    meta = ObjectMeta(name="j-u", namespace="n", resource_version=version, owner_references=[OWNER])
+    return PodGroup(metadata=meta, status=PodGroupStatus(phase=phase))
+
+
+def test_a_pod_that_we_have_just_made_is_no_news() -> None:
+    post = Post()
+    post.room.pods.created(member_of(pod("1")), 0.0)
+    post.pods._put("n/j-w-0", pod("1"))
+    assert post.collect() == 0
+    post.pods._put("n/j-w-0", pod("2", "Running"))
+    assert post.collect() == 1
+
+
+def test_a_pod_that_runs_before_we_hear_of_it_is_news() -> None:
+    post = Post()
+    post.room.pods.created(member_of(pod("1")), 0.0)
+    post.pods._put("n/j-w-0", pod("2", "Running"))
+    assert post.collect() == 1
+
+
+def test_a_pod_that_somebody_else_made_is_news() -> None:
+    post = Post()
+    post.pods._put("n/j-w-0", pod("1"))
+    assert post.collect() == 1
+
+
+def test_a_pod_that_may_not_be_pending_for_long_is_news() -> None:
+    post = Post(policies=[LifecyclePolicy(event="PodPending", action="RestartJob", timeout="5m")])
+    post.room.pods.created(member_of(pod("1")), 0.0)
+    post.pods._put("n/j-w-0", pod("1"))
+    assert post.collect() == 1
+
+
+def test_the_echo_of_our_word_that_a_job_runs_is_no_news() -> None:
+    assert Post().shows("Running", "2", written=True, running=1) == 0
+
+
+@pytest.mark.parametrize(
+    ("phase", "written", "numbers"),
+    [("Running", False, {"running": 1}), ("Running", True, {"succeeded": 1}), ("Restarting", True, {})],
+)
+def test_other_phases_and_words_of_others_are_news(phase: str, written: bool, numbers: dict[str, int]) -> None:
+    assert Post().shows(phase, "2", written=written, **numbers) == 1
+
+
+def test_a_podgroup_that_runs_because_of_its_pods_is_no_news() -> None:
+    post = Post()
+    post.podgroups._put("n/j-u", group("Pending", "1"))
+    post.podgroups._put("n/j-u", group("Inqueue", "2"))
+    assert post.collect() == 1
+    post.podgroups._put("n/j-u", group("Running", "3"))
+    assert post.collect() == 0
+    post.podgroups._put("n/j-u", group("Unknown", "4"))
+    assert post.collect() == 1
