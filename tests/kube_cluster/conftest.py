@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.kube_cluster.disturbed import place
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.kube_cluster.sites import Site
+
+
+__all__ = ["place"]
 
 
 @pytest.fixture(scope="session")

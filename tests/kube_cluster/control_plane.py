@@ -39,11 +39,12 @@ def absence() -> str:
 
 @dataclass(frozen=True)
 class Address:
-    """Where the API server is and what proves who the caller is."""
+    """Where the API server is and what proves who the caller is; `etcd` keeps what it knows."""
 
     server: str
     pki: certificates.Pki
     kubeconfig: Path
+    etcd: str = ""
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[Client]:
@@ -79,7 +80,7 @@ def start(
     """
     etcd_port, peer_port, port = free_ports(3)
     pki = certificates.ensure(root / "pki", [HOST, "localhost", "10.96.0.1", "kubernetes.default.svc"])
-    address = Address(f"https://{HOST}:{port}", pki, root / "kubeconfig")
+    address = Address(f"https://{HOST}:{port}", pki, root / "kubeconfig", f"http://{HOST}:{etcd_port}")
     kubeconfig.write(address.kubeconfig, pki, address.server, name="kube")
     start_etcd(root, programs, etcd_port, peer_port)
     start_api_server(programs, pki, etcd_port, port, options)

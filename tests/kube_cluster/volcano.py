@@ -80,6 +80,18 @@ def start_scheduler(
     _daemon(programs, name, "volcano.scheduler.daemon.main", address, free_ports(1)[0], *more)
 
 
+def start_second(root: Path, programs: Programs, module: str, kubeconfig: Path, *flags: str) -> str:
+    """Another scheduler or controller manager, named "second"; the address of its probes, once they answer."""
+    health = f"127.0.0.1:{free_ports(1)[0]}"
+    more = ["--listen-address=127.0.0.1:0", *flags]
+    if "scheduler" in module:
+        more.append(f"--scheduler-conf={root / 'scheduler.yaml'}")
+    command = [sys.executable, "-m", module, f"--kubeconfig={kubeconfig}", f"--healthz-address={health}"]
+    programs.start("second", [*command, *more])
+    programs.await_ready("second", lambda: answers(f"http://{health}/healthz"))
+    return health
+
+
 def start_node(root: Path, programs: Programs, address: Address) -> None:
     """One that runs processes."""
     _node(root, programs, address, "--name", NODE, "--cpus", "2", "--memory", "4Gi")

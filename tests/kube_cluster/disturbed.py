@@ -1,0 +1,113 @@
+"""A real cluster that is disturbed by several modules of tests, one after the other.
+
+The audit log of the API server says who listed what. Leases are short, so that the longer disturbances outlast them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.kube_cluster import control_plane, crashing, volcano
+from tests.kube_cluster.jobs import gang
+from tests.kube_cluster.programs import Programs
+from tests.kubectl import binaries
+from tests.kubectl.harness import Kubectl
+from tests.waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.kube_cluster.control_plane import Address
+
+DAEMONS = ("vc-scheduler", "vc-controller-manager", "vc-webhook-manager")
+AUDIT = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts:volcano-system"]
+  verbs: [list]
+- level: None
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    root: Path
+    programs: Programs
+    address: Address
+    kubectl: Kubectl
+
+    def runs(self, name: str, members: int = 2) -> None:
+        """A gang can be submitted, is placed and runs."""
+        eventually(f"{name} to be taken", lambda: self.submitted(name, members))
+        eventually(f"{name} to run", lambda: self.phase(name) == "Running")
+        self.kubectl("delete", "vcjob", name, "--wait=false")
+
+    def submitted(self, name: str, members: int) -> bool:
+        try:
+            self.kubectl.create(gang(name, members))
+        except AssertionError as error:
+            return "already exists" in str(error)
+        return True
+
+    def phase(self, name: str) -> str:
+        status = self.kubectl.get("vcjob", name).get("status") or {}
+        return str((status.get("state") or {}).get("phase", ""))
+
+    def pids(self) -> dict[str, int]:
+        return {name: self.programs.process_id(name) for name in DAEMONS}
+
+    def lists(self) -> Counter[tuple[str, str]]:
+        """By daemon and kind, the first pages only."""
+        found: Counter[tuple[str, str]] = Counter()
+        for line in (self.root / "audit.log").read_text().splitlines():
+            entry = json.loads(line)
+            if "continue=" not in entry["requestURI"] and "fieldSelector" not in entry["requestURI"]:
+                found[entry["userAgent"], entry["objectRef"]["resource"]] += 1
+        return found
+
+    @contextmanager
+    def outlived(self, lists: int = 0) -> Iterator[None]:
+        """The daemons are the same processes afterwards, and none listed any kind more than `lists` times."""
+        pids, before = self.pids(), self.lists()
+        yield
+        assert self.pids() == pids
+        assert [name for name in DAEMONS if not self.programs.lives(name)] == []
+        more = {what: count for what, count in (self.lists() - before).items() if count > lists}
+        assert more == {}
+
+    @contextmanager
+    def paused(self, name: str) -> Iterator[None]:
+        os.kill(self.programs.process_id(name), signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.programs.process_id(name), signal.SIGCONT)
+
+    def await_api(self) -> None:
+        eventually("the API server", lambda: self.address.get("/readyz") == "ok")
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    root = tmp_path_factory.mktemp("recovery")
+    policy = root / "audit.yaml"
+    policy.write_text(AUDIT)
+    audit = f"--audit-policy-file={policy}", f"--audit-log-path={root / 'audit.log'}"
+    with Programs(root) as programs:
+        address = control_plane.start(root, programs, options=audit)
+        volcano.start(root, programs, address, crashing.LEASE)
+        made = Place(root, programs, address, Kubectl(binaries.installed(), address.kubeconfig, root))
+        made.runs("first")
+        yield made
