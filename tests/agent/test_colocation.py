@@ -28,6 +28,9 @@ def outside(found: dict[str, Any]) -> dict[str, float]:
 
 @pytest.mark.skipif(bool(WHY_NOT), reason=str(WHY_NOT))
 def test_online_pods_keep_their_throughput_and_batch_pods_get_the_rest() -> None:
-    """A machine that was too busy for the first look gets a longer one."""
-    if outside(colocation.measure(every=0.2, seconds=0.4)):
-        assert outside(colocation.measure(every=0.2, seconds=2.0)) == {}
+    """A machine that was too busy for the first look gets longer ones."""
+    for seconds in (0.4, 1.0, 2.0, 4.0):
+        found = outside(colocation.measure(every=0.2, seconds=seconds))
+        if not found:
+            return
+    assert found == {}

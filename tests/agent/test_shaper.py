@@ -8,6 +8,7 @@ import pytest
 
 from tests.agent import namespaces
 from tests.agent.namespaces import Node
+from tests.waiting import eventually
 from volcano.agent.bandwidth import Limits, Senders
 from volcano.agent.networkcommand import run
 from volcano.agent.shaper import Shaper, ShapingError, run_command
@@ -24,6 +25,12 @@ def sent(node: Node, *addresses: str, seconds: float = 0.8) -> list[float]:
     return [int(sender.communicate(timeout=120)[0]) * 8 / seconds / 1e6 for sender in senders]
 
 
+def gives_way(node: Node) -> bool:
+    """Batch traffic does, with what still lies in buffers. A machine that is busy otherwise sends less of both."""
+    online, batch = sent(node, ONLINE, BATCH)
+    return online > 100 and batch < 20
+
+
 @pytest.mark.parametrize("bridge", [False, True], ids=["routed", "bridged"])
 def test_batch_traffic_gives_way_to_online_traffic(bridge: bool) -> None:
     with namespaces.node(ONLINE, BATCH, bridge=bridge) as node:
@@ -31,17 +38,13 @@ def test_batch_traffic_gives_way_to_online_traffic(bridge: bool) -> None:
         shaper.shape(LIMITS)
         assert shaper.classify(SENDERS) == []
         node.receive()
-        [alone] = sent(node, BATCH)
-        online, batch = sent(node, ONLINE, BATCH)
-        assert 25 < alone < 55  # its high bandwidth
-        assert batch < 20  # its low one, with what still lies in buffers
-        assert online > 100  # never held back
+        eventually("its high bandwidth", lambda: 25 < sent(node, BATCH)[0] < 55)
+        eventually("its low bandwidth, and online traffic that is not held back", lambda: gives_way(node))
         counters = shaper.counters()
         assert counters["online_tx_bytes"] > counters["offline_tx_bytes"] > 0
         assert shaper.reset()
         assert not shaper.reset()
-        [unshaped] = sent(node, BATCH, seconds=0.5)
-        assert unshaped > 100
+        eventually("no bound", lambda: sent(node, BATCH, seconds=0.5)[0] > 100)
         assert "clsact" not in node.run(["tc", "qdisc", "show"])
 
 
@@ -81,7 +84,7 @@ def test_a_device_that_vanished_is_made_anew() -> None:
         shaper.shape(LIMITS)
         shaper.classify(SENDERS)
         node.receive()
-        assert sent(node, ONLINE, seconds=0.3)[0] > 100
+        eventually("no bound", lambda: sent(node, ONLINE, seconds=0.3)[0] > 100)
 
 
 def test_filters_of_others_are_left_alone() -> None:

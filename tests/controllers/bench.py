@@ -161,6 +161,17 @@ class Bench:
             return False
         return True
 
+    async def quiet(self, seconds: float = 0.5) -> None:
+        """Wait until nothing was written for so long, and forget what was written before."""
+
+        async def silent() -> bool:
+            before = len(self.wire.writes)
+            await asyncio.sleep(seconds)
+            return len(self.wire.writes) == before
+
+        await until(silent)
+        self.wire.writes.clear()
+
     async def reaches(self, phase: str, name: str = "train", seconds: float = SECONDS) -> Job:
         async def there() -> bool:
             return (await self.job(name)).status.state.phase == phase

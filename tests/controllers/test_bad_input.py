@@ -43,10 +43,9 @@ async def waits(world: Bench, reason: str, words: str) -> None:
 
 async def rests(world: Bench) -> None:
     """Nothing is written any more."""
+    await world.quiet()
     await asyncio.sleep(0.3)
-    before = len(world.wire.writes)
-    await asyncio.sleep(0.3)
-    assert len(world.wire.writes) == before
+    assert world.wire.writes == []
 
 
 async def starts(world: Bench) -> None:

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.waiting import until
 from volcano.controllers.fanout import OLDEST_EVERY, TOLERATED_FAILURES, Turns, each
 from volcano.kube.errors import Forbidden
 
@@ -103,11 +104,14 @@ def test_who_is_cancelled_begins_nothing_more() -> None:
     async def scenario() -> None:
         async def write(item: int) -> None:
             begun.append(item)
-            await asyncio.sleep(0.01)
+            await goes_on.wait()
 
+        goes_on = asyncio.Event()
         caller = asyncio.create_task(each(range(100), write, Turns(2)))
-        await asyncio.sleep(0.001)
+        await until(lambda: len(begun) == 2)
         caller.cancel()
+        await asyncio.wait([caller])
+        goes_on.set()
         await asyncio.sleep(0.05)
 
     asyncio.run(scenario())

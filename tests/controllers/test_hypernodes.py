@@ -59,7 +59,7 @@ def test_five_hundred_nodes_in_halls_and_racks() -> None:
 
             await until(settled)
             names = {one.metadata.name for one in await hypernodes(world)}
-            world.wire.writes.clear()
+            await world.quiet()
             await make_node(world, "odd")
             await asyncio.sleep(0.3)
             assert world.wire.writes == []

@@ -155,7 +155,11 @@ def test_jobs_of_a_flow_that_succeeded_go_where_they_are_not_retained() -> None:
             await run(world, "a")
             await world.set_phases("Succeeded", "f-a")
             await until(lambda: has_jobs(world))
-            assert (await flow(world)).status.completed_jobs == ["f-a"]
+
+            async def noted() -> bool:
+                return (await flow(world)).status.completed_jobs == ["f-a"]
+
+            await until(noted)
             await asyncio.sleep(0.2)
             assert await has_jobs(world)
 

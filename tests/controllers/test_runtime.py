@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from tests.waiting import until
 from volcano.controllers.runtime import Loop, LoopMetrics
 from volcano.http.metrics import Registry
 from volcano.kube.errors import Conflict, Forbidden, TooManyRequests
@@ -113,7 +114,8 @@ def test_a_right_that_is_missing_condemns_nobody_and_is_named_until_it_is_there(
     async def main() -> None:
         running = asyncio.create_task(loop.run())
         controller.queue.add("a")
-        await asyncio.sleep(0.3)
+        await until(lambda: controller.attempts == {"a": granted} and loop.problem() is None)
+        await asyncio.sleep(0.05)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 

@@ -164,13 +164,18 @@ def test_the_configuration_is_followed_while_running() -> None:
             await until(lambda: more_than(ufm, asked + 2))
 
             await reconfigure(world, wanted(address, enabled=False))
-            await asyncio.sleep(0.3)
-            asked = len(ufm.asked)
-            await asyncio.sleep(0.4)
-            assert len(ufm.asked) == asked
+            await until(lambda: rests(ufm))
+            assert await rests(ufm)
             assert await shows(world, DOMAINS)
 
     asyncio.run(main())
+
+
+async def rests(ufm: Ufm) -> bool:
+    """It is not asked for a while."""
+    asked = len(ufm.asked)
+    await asyncio.sleep(0.4)
+    return len(ufm.asked) == asked
 
 
 async def more_than(ufm: Ufm, count: int) -> bool:

@@ -106,7 +106,7 @@ def test_every_page_is_found_from_the_readme() -> None:
 
 
 @pytest.mark.xdist_group("docs")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "sphinx", *["-W", "--keep-going", "-n", "-q", "-b", "html", "docs"], str(tmp_path)]
     done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -129,7 +129,7 @@ def typed(block: Block) -> Iterator[str]:
 
 
 @pytest.mark.xdist_group("docs")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
 def test_commands_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
     lines = [line for block in blocks(page) for line in typed(block)]
@@ -139,7 +139,7 @@ def test_commands_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
         environment.pop(name, None)
     script = "\n".join(["set -eu", "trap 'vcctl local down >/dev/null' EXIT", *lines])
     done = subprocess.run(
-        ["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False
+        ["bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=500, check=False
     )
     assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
 

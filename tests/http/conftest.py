@@ -54,7 +54,7 @@ async def exchange(port: int, *parts: bytes, pause: float = 0.0, half_close: boo
         if half_close:
             writer.write_eof()
     answer = b""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with contextlib.suppress(OSError):
             while chunk := await reader.read(65536):
                 answer += chunk

@@ -231,7 +231,7 @@ def test_line_breaks_in_header_values_cannot_forge_headers(run: Run) -> None:
 
 def test_dawdling_and_idle_connections_are_closed(run: Run) -> None:
     async def main() -> None:
-        limits = Limits(head_seconds=0.1, body_seconds=0.1, idle_seconds=0.1)
+        limits = Limits(head_seconds=1.0, body_seconds=1.0, idle_seconds=1.0)
         async with await serve(echo, limits=limits) as server:
             incomplete = (b"", b"GET / HTTP/1.1\r\nhost:", b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n")
             *none, complete = await asyncio.gather(

@@ -139,7 +139,7 @@ def test_an_idle_client_that_does_not_say_goodbye_holds_up_nobody(run: Run) -> N
         server = await serve(whoami, ssl=context)
         with await asyncio.to_thread(connected, server.port):
             started = time.monotonic()
-            await server.close(grace_seconds=20)
-            assert time.monotonic() - started < 5
+            await server.close(grace_seconds=200)
+            assert time.monotonic() - started < 60
 
     run(main())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("airflow.sdk")
-pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "integrations" / "airflow" / "on_volcano.py"
 BROKEN = 'second >> VolcanoOperator(task_id="third", work="echo why; exit 3", deferrable=True)'
@@ -25,7 +25,7 @@ def airflow(folder: Path, dag: str) -> str:
     program = str(Path(sys.executable).with_name("airflow"))
     for command in ([program, "db", "migrate"], [sys.executable, "dag.py"]):
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=110, check=False
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
         )
     return done.stdout + done.stderr
 

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "integrations"
 def test_an_example_prints_what_it_should(kubeconfig: Path, package: str, program: str, printed: str) -> None:
     pytest.importorskip(package)
     done = subprocess.run(
-        [sys.executable, str(FOLDER / program)], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, str(FOLDER / program)], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.stdout == printed, done.stderr
 
@@ -29,6 +29,6 @@ def test_an_example_prints_what_it_should(kubeconfig: Path, package: str, progra
 def test_pytest_finds_the_fixtures_by_itself() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(FOLDER / "pytest")]
     done = subprocess.run(
-        [*command, "-c", "/dev/null", str(FOLDER / "pytest")], capture_output=True, text=True, timeout=100, check=False
+        [*command, "-c", "/dev/null", str(FOLDER / "pytest")], capture_output=True, text=True, timeout=240, check=False
     )
     assert "1 passed" in done.stdout, done.stdout

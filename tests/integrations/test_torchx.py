@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torchx")
-pytestmark = pytest.mark.timeout(300)  # torchx starts slowly, and polls
+pytestmark = pytest.mark.timeout(600)  # torchx starts slowly, and polls
 
 ROOT = Path(__file__).parents[2]
 RUN = ("run", "--workspace", "", "--scheduler", "kubernetes", "--scheduler_args", "queue=default,namespace=default")
@@ -19,7 +19,7 @@ RUN = ("run", "--workspace", "", "--scheduler", "kubernetes", "--scheduler_args"
 def torchx(*arguments: str) -> str:
     """What torchx prints: handles and answers, then, from standard error, its log."""
     program = str(Path(sys.executable).with_name("torchx"))
-    done = subprocess.run([program, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run([program, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return re.sub(r"\x1b\[\d+m", "", done.stdout + done.stderr)
 

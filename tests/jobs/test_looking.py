@@ -97,7 +97,7 @@ def test_snapshots_follow_what_is_made_and_what_goes(tmp_path: Path) -> None:
         sizes: list[int] = []
         container = {"name": "c", "image": "i"}
         document = {"metadata": {"name": "a"}, "spec": {"containers": [container], "terminationGracePeriodSeconds": 0}}
-        async with asyncio.timeout(10), aclosing(snapshots(client, PODS, "default")) as found:
+        async with asyncio.timeout(60), aclosing(snapshots(client, PODS, "default")) as found:
             async for current in found:
                 sizes.append(len(current))
                 if len(sizes) == 1:

@@ -44,7 +44,7 @@ async def following(api: MemoryApi, recorder: Recorder | None = None) -> AsyncIt
     )
     task = asyncio.create_task(informer.run())
     try:
-        await asyncio.wait_for(informer.synced(), 5)
+        await asyncio.wait_for(informer.synced(), 60)
         yield informer
     finally:
         task.cancel()

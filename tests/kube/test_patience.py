@@ -45,7 +45,7 @@ def patient(transport: Any, on_wait: Callable[[ConnectionError], None] | None = 
 def test_a_request_outwaits_a_server_that_starts() -> None:
     async def main() -> None:
         [port] = free_ports(1)
-        transport = patient(HttpTransport(ClusterConfig(f"http://127.0.0.1:{port}")))
+        transport = PatientTransport(HttpTransport(ClusterConfig(f"http://127.0.0.1:{port}")), seconds=60.0)
         asking = asyncio.create_task(transport.request("POST", "/"))
         await asyncio.sleep(0.1)
         server = await serve(hello, port=port)

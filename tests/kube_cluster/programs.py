@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import socket
 import subprocess
 import time
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from tests.kube_cluster.keeper import Keeper
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-READY_SECONDS = 120.0
-GRACE_SECONDS = 5.0
+GIVEN_BY_HAND = 12000, 32000
+PORTS = random.SystemRandom()
+READY_SECONDS = 240.0
+GRACE_SECONDS = 20.0
 
 
 class Programs:
@@ -106,10 +110,15 @@ class Programs:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now; they are held together, so that they differ."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [held.getsockname()[1] for held in sockets]
-    finally:
-        for held in sockets:
-            held.close()
+    """Ports that nobody listens on now; they are held together, so that they differ.
+
+    They are below those that the system gives away by itself, so that nobody gets one before it is used.
+    """
+    with ExitStack() as held:
+        found: list[int] = []
+        while len(found) < count:
+            port = PORTS.choice(range(*GIVEN_BY_HAND))
+            with suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(port)
+        return found

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.kube_cluster import control_plane, volcano
+from tests.kube_cluster.jobs import gang
 from tests.kube_cluster.programs import Programs
 from tests.kubectl.harness import Cluster, Kubectl, Result
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +57,12 @@ class Site:
     def job(self, *args: str, fails: bool = False) -> Result:
         """Run `vcctl job …` in the namespace."""
         return self.vcctl("job", *args, "--namespace", self.namespace, fails=fails)
+
+    def await_queue(self, name: str, state: str) -> None:
+        """Wait until the queue is Open or Closed, and admission has heard of it."""
+        eventually(f"the queue to be {state}", lambda: self.kubectl.get("queue", name)["status"]["state"] == state)
+        asked = gang("asked", 1, queue=name)
+        eventually("admission to hear of it", lambda: bool(self.kubectl.refusal(asked)) == (state == "Closed"))
 
     def phase(self, job: str) -> str:
         """The phase of a job; "" before it has one."""

@@ -196,9 +196,9 @@ async def settled(address: Address) -> Seen:
     async with address.connected() as client:
         await until(lambda: all_placed(client))
         last: Seen = {}
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while last != (last := await everything(client)):  # noqa: ASYNC110 - silence is what is waited for
-                await asyncio.sleep(2.5)
+                await asyncio.sleep(4)
         return last
 
 

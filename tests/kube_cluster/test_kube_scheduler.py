@@ -15,6 +15,7 @@ from tools.kube import where
 
 from tests.kube_cluster import control_plane, random_pods
 from tests.kube_cluster.programs import Programs
+from tests.waiting import SECONDS, until
 from volcano.api.resources import NODES, PODS, SERVICE_ACCOUNTS, SERVICES
 from volcano.kube.client import PatchKind
 from volcano.scheduler import engine
@@ -37,7 +38,6 @@ pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("kube-scheduler")]
 
 NAMESPACE = "default"
 NODE_COUNT, POD_COUNT = 12, 60
-PATIENCE_SECONDS = 20.0
 
 OURS = """
 actions: "allocate"
@@ -139,7 +139,26 @@ async def make_nodes(client: Client, rng: random.Random) -> None:
         await client.create(NODES.untyped, document)
         await client.patch(NODES, name, {"status": document["status"]}, kind=PatchKind.MERGE, subresource="status")
         await client.patch(NODES, name, {"spec": document["spec"]}, kind=PatchKind.MERGE)
-    await asyncio.sleep(0.5)  # Kubernetes' scheduler has seen them
+    await seen_by_kubernetes(client, name)
+
+
+async def seen_by_kubernetes(client: Client, node: str) -> None:
+    """Wait until Kubernetes' scheduler has seen the node, and with it what was written to nodes before."""
+    field = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [field]}}}
+    spec = {
+        "containers": [{"name": "c", "image": "i"}],
+        "affinity": affinity,
+        "tolerations": [{"operator": "Exists"}],
+    }
+    name = f"sees-{node}"
+    await client.create(PODS.untyped, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
+
+    async def is_bound() -> bool:
+        return bool((await client.get(PODS, name, NAMESPACE)).spec.node_name)
+
+    await until(is_bound)
+    await client.delete(PODS, name, NAMESPACE, grace_seconds=0)
 
 
 async def remove_all(client: Client) -> None:
@@ -150,7 +169,7 @@ async def remove_all(client: Client) -> None:
 
 
 async def decision_of_kubernetes(client: Client, log: Path, name: str) -> tuple[Opinion, Pod]:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         pod = await client.get(PODS_IN_VIEW, name, NAMESPACE)
         if pod.spec.node_name or any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions):

@@ -86,11 +86,14 @@ def test_torchx_job(site: Site) -> None:
     eventually("the job to complete", lambda: site.phase("app") == "Completed")
 
     assert "app-trainer-0-0.app" in site.kubectl("logs", "app-trainer-1-0").out
-    counts = site.kubectl.get("vcjob", "app")["status"]["taskStatusCount"]
-    assert {name: next(iter(found["phase"])) for name, found in counts.items()} == {
-        "trainer-0": "Succeeded",
-        "trainer-1": "Succeeded",
-    }
+    ended = {"trainer-0": {"Succeeded": 1}, "trainer-1": {"Succeeded": 1}}
+    eventually("the ends to be counted", lambda: counts(site, "app") == ended)
+
+
+def counts(site: Site, job: str) -> JsonObject:
+    """How many pods of each task are in each phase."""
+    found = site.kubectl.get("vcjob", job)["status"]["taskStatusCount"]
+    return {name: task["phase"] for name, task in found.items()}
 
 
 def test_argo_waits_for_the_phase(site: Site) -> None:
@@ -118,9 +121,7 @@ def test_spark_operator_s_group_lives_as_long_as_its_application(site: Site) -> 
     site.kubectl.create({**group("spark-app-pg", 2), "status": {"phase": "Pending"}})
     site.kubectl.create(pod("app-driver", "sleep", "1", **{GROUP: "spark-app-pg"}))
     eventually("the driver to wait for the rest of its group", lambda: phases(site) == ["Pending"])
-    grown = site.kubectl.get("pg", "spark-app-pg")
-    grown["spec"]["minMember"] = 1
-    site.kubectl("replace", "-f", "-", stdin=yaml.safe_dump(grown))
+    site.kubectl.overwrite("pg", "spark-app-pg", lambda group: group["spec"].update(minMember=1))
 
     eventually("the driver to end", lambda: phases(site) == ["Succeeded"])
     assert site.kubectl.get("pg", "spark-app-pg")["spec"]["minResources"] == {"cpu": "100m"}
@@ -133,9 +134,8 @@ def test_the_mpi_operator_overwrites_the_specification_of_its_group(site: Site) 
     site.kubectl.create(group("pi", 3, priorityClassName="system-node-critical"))
     names = {GROUP: "pi"}
     site.kubectl.create(*(pod(f"pi-worker-{index}", "sleep", "60", **names) for index in range(2)))
-    overwritten = site.kubectl.get("pg", "pi")
-    overwritten["spec"] = {"minMember": 3, "queue": "default", "minResources": {"cpu": "300m"}}
-    site.kubectl("replace", "-f", "-", stdin=yaml.safe_dump(overwritten))
+    spec = {"minMember": 3, "queue": "default", "minResources": {"cpu": "300m"}}
+    site.kubectl.overwrite("pg", "pi", lambda group: group.update(spec=spec))
     assert phases(site) == ["Pending", "Pending"]
 
     site.kubectl.create(pod("pi-launcher", "true", **names))
@@ -150,6 +150,7 @@ def test_leader_worker_sets_start_group_by_group_in_the_queue_they_name(site: Si
     name = f"lws-{site.namespace}"
     queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {}}
     site.kubectl.create(queue)
+    site.await_queue(name, "Open")
     queued = {"scheduling.volcano.sh/queue-name": name}
     for index in range(2):
         own = group(f"lws-{index}-7c", 2, queue=name)

@@ -32,13 +32,9 @@ def queue(site: Site) -> Iterator[str]:
     """An open queue of the test's own."""
     name = f"queue-{site.namespace}"
     site.vcctl("queue", "create", "--name", name)
-    eventually("the queue to open", lambda: state(site, name) == "Open")
+    site.await_queue(name, "Open")
     yield name
     site.kubectl("delete", "vcjob", "--all", "--timeout=90s")
-
-
-def state(site: Site, queue: str) -> str:
-    return str((site.kubectl.get("queue", queue).get("status") or {}).get("state", ""))
 
 
 def submit(site: Site, tmp_path: Path, job: dict[str, Any], *, watch: bool = False) -> str:
@@ -102,13 +98,13 @@ def test_a_job_is_suspended_resumed_and_deleted(site: Site, queue: str) -> None:
 
 def test_a_closed_queue_takes_no_jobs_until_it_opens(site: Site, queue: str, tmp_path: Path) -> None:
     site.vcctl("queue", "operate", "--name", queue, "--action", "close")
-    eventually("the queue to close", lambda: state(site, queue) == "Closed")
+    site.await_queue(queue, "Closed")
 
     refused = site.kubectl("create", "-f", "-", stdin=yaml.safe_dump(gang("late", 1, queue=queue)), fails=True)
     assert f"can only submit job to queue with state `Open`, queue `{queue}` status is `Closed`" in refused.err
 
     site.vcctl("queue", "operate", "--name", queue, "--action", "open")
-    eventually("the queue to open", lambda: state(site, queue) == "Open")
+    site.await_queue(queue, "Open")
     site.kubectl.create(gang("late", 1, queue=queue))
     eventually("the job to run", lambda: site.phase("late") == "Running")
 

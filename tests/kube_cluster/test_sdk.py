@@ -14,7 +14,9 @@ from volcano.sdk import Client, Failed, Flow, Options, Rejected, Unschedulable
 if TYPE_CHECKING:
     from tests.kube_cluster.sites import Site
 
-LONG = 60.0
+pytestmark = pytest.mark.xdist_group("clusters")
+
+LONG = 120.0
 HERE = Options(python=sys.executable)
 """Nodes of both kinds are this machine: its interpreter stands for the image's."""
 

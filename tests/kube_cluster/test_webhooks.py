@@ -14,6 +14,7 @@ import pytest
 
 from tests.kube_cluster import bare, control_plane, volcano
 from tests.kube_cluster.programs import free_ports
+from tests.waiting import SECONDS
 from tests.webhooks.test_certificates import write
 from volcano.api import resources
 from volcano.kube.errors import AlreadyExists, ApiError, NotFound
@@ -100,7 +101,7 @@ def test_files_are_replaced_while_kubernetes_goes_on_asking(server: Server) -> N
         async with server.address.connected() as client:
             assert DAEMON_SAYS in await refusal(client, queue("deep", parent="top"), until=WORDS)
             write(new, server.root)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(SECONDS):
                 while await shown(port) != new.certificate.decode():
                     assert DAEMON_SAYS in await refusal(client, queue("deep", parent="top"))
                     await asyncio.sleep(0.2)
@@ -191,7 +192,7 @@ def queue(name: str, **spec: Any) -> dict[str, Any]:
 
 async def refusal(client: Client, document: dict[str, Any], until: str = "") -> str:
     """Why the queue is refused, once it is for a reason that has `until` in it."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SECONDS):
         while True:
             try:
                 await client.create(resources.QUEUES.untyped, document, dry_run=True)

@@ -16,9 +16,9 @@ import yaml
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,19 @@ class Kubectl:
 
     def __call__(self, *args: str, stdin: str | None = None, fails: bool = False, env: Any = None) -> Result:
         """Run `kubectl args`; the exit status must be as expected."""
+        result = self.run(*args, stdin=stdin, env=env)
+        told = f"kubectl {' '.join(args)}\n{result.out}{result.err}"
+        assert (result.code != 0) == fails, f"exit status {result.code}: {told}"
+        for complaint in ("Throttling", "very short watch", "memcache.go", "Unable to connect", "warning: unable"):
+            assert complaint not in result.err, told
+        return result
+
+    def run(self, *args: str, stdin: str | None = None, env: Any = None) -> Result:
+        """Run `kubectl args`, whatever comes of it."""
         done = subprocess.run(
             self._argv(args), input=stdin, env=self._env(env), capture_output=True, text=True, timeout=120, check=False
         )
-        result = Result(done.returncode, done.stdout, done.stderr)
-        told = f"kubectl {' '.join(args)}\n{done.stdout}{done.stderr}"
-        assert (done.returncode != 0) == fails, f"exit status {done.returncode}: {told}"
-        for complaint in ("Throttling", "very short watch", "memcache.go", "Unable to connect", "warning: unable"):
-            assert complaint not in done.stderr, told
-        return result
+        return Result(done.returncode, done.stdout, done.stderr)
 
     def start(self, *args: str) -> subprocess.Popen[str]:
         """Start kubectl and leave it running; the caller ends it."""
@@ -77,6 +81,23 @@ class Kubectl:
 
     def create(self, *documents: Any) -> Result:
         return self("create", "-f", "-", stdin=yaml.safe_dump_all(documents))
+
+    def refusal(self, document: Any) -> str:
+        """What the server would say against an object now; "" when it would take it."""
+        result = self.run("create", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(document))
+        return result.err if result.code else ""
+
+    def overwrite(self, kind: str, name: str, change: Callable[[Any], object]) -> None:
+        """Read, change and replace an object, again where somebody wrote it in between."""
+
+        def replaced() -> bool:
+            document = self.get(kind, name)
+            change(document)
+            result = self.run("replace", "-f", "-", stdin=yaml.safe_dump(document))
+            assert result.code == 0 or "the object has been modified" in result.err, result.err
+            return result.code == 0
+
+        eventually(f"{kind}/{name} to be replaced", replaced)
 
     def get(self, *args: str) -> Any:
         """The objects as JSON."""
@@ -100,14 +121,14 @@ class Kubectl:
 
 
 class Cluster:
-    """Local mode as people start it: `vcctl local up`."""
+    """Local mode as people start it, by `vcctl local up`, but of a size that does not depend on the machine."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self.kubeconfig = root / "kubeconfig"
 
     def start(self) -> None:
-        self._vcctl("up", "--detach")
+        self._vcctl("up", "--detach", "--cpus", "2", "--memory", "4Gi")
 
     def stop(self) -> None:
         self._vcctl("down")

@@ -105,7 +105,7 @@ def test_pytest_has_a_fixture(pytester: pytest.Pytester) -> None:
             assert queue.status.state == "Open"
 
         def test_work(volcano_client):
-            assert volcano_client.submit(pow, 2, 5).result(30) == 32
+            assert volcano_client.submit(pow, 2, 5).result(100) == 32
         """
     )
     pytester.runpytest_subprocess("-q").assert_outcomes(passed=2)

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from tests.http.test_tls import Authority
+from tests.kube_cluster.programs import free_ports
 from tests.waiting import until
 from tests.webhooks.documents import job, pod, queue_document
 from volcano.api.resources import JOBS, MUTATING_WEBHOOKS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
@@ -37,7 +38,7 @@ JOBS_VALIDATE = "volcano-admission-service-jobs-validate"
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(250):
             await scenario()
 
     asyncio.run(bounded())
@@ -57,7 +58,7 @@ async def api() -> AsyncIterator[Client]:
 async def daemon(client: Client, *flags: str) -> AsyncIterator[HttpClient]:
     """The running daemon, and a client that trusts it as the API server does: by what was registered."""
     stop, port = asyncio.Event(), asyncio.get_running_loop().create_future()
-    chosen = free_port()
+    [chosen] = free_ports(1)
     where = [f"--listen-address=127.0.0.1:{chosen}", f"--webhook-url=https://127.0.0.1:{chosen}"]
     options = parse(["--enable-healthz=false", "--graceful-shutdown-time=1s", *where, *flags])
     task = asyncio.create_task(manager.run(client, options, stop, port.set_result))
@@ -195,9 +196,10 @@ def test_pods_of_others_start_while_we_are_down(monkeypatch: pytest.MonkeyPatch)
 
     async def scenario() -> None:
         async with api() as client, daemon(client):
-            mutating = await client.get(MUTATING_WEBHOOKS.untyped, "volcano-admission-service-pods-mutate")
+            mutates, validates = (f"volcano-admission-service-pods-{verb}" for verb in ("mutate", "validate"))
+            mutating = await until(lambda: client.get(MUTATING_WEBHOOKS.untyped, mutates))
             assert mutating["webhooks"][0]["failurePolicy"] == "Ignore"
-            validating = await client.get(VALIDATING_WEBHOOKS.untyped, "volcano-admission-service-pods-validate")
+            validating = await until(lambda: client.get(VALIDATING_WEBHOOKS.untyped, validates))
             assert validating["webhooks"][0]["failurePolicy"] == "Ignore", "this server evaluates no conditions"
 
     run(scenario)
@@ -245,7 +247,7 @@ def test_a_refused_certificate_or_registration_is_named_and_tried_again():
             return await server.handle(request)
 
         client = Client(InProcessTransport(refusing))
-        options = dataclasses.replace(parse([*FLAGS, *SERVICE]), health_address=f"127.0.0.1:{free_port()}")
+        options = dataclasses.replace(parse([*FLAGS, *SERVICE]), health_address=f"127.0.0.1:{free_ports(1)[0]}")
         stop = asyncio.Event()
         task = asyncio.create_task(manager.run(client, options, stop))
         assert options.health_address is not None
@@ -320,7 +322,7 @@ def test_resource_groups_are_read_again_when_they_change(tmp_path: Path):
 def test_probes_and_metrics(tmp_path: Path):
     async def scenario() -> None:
         async with api() as client:
-            options = dataclasses.replace(parse([*FLAGS, *SERVICE]), health_address=f"127.0.0.1:{free_port()}")
+            options = dataclasses.replace(parse([*FLAGS, *SERVICE]), health_address=f"127.0.0.1:{free_ports(1)[0]}")
             stop, port = asyncio.Event(), asyncio.get_running_loop().create_future()
             task = asyncio.create_task(manager.run(client, options, stop, port.set_result))
             assert options.health_address is not None
@@ -338,15 +340,6 @@ def test_probes_and_metrics(tmp_path: Path):
             await task
 
     run(scenario)
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.mark.parametrize(

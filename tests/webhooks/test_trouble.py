@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pytest
 
+from tests.kube_cluster.programs import free_ports
 from tests.waiting import until
 from tests.webhooks.test_certificates import HOSTS, write
-from tests.webhooks.test_daemon import FLAGS, SERVICE, free_port
+from tests.webhooks.test_daemon import FLAGS, SERVICE
 from volcano.api.resources import EVENTS, VALIDATING_WEBHOOKS
 from volcano.http.client import Endpoint, HttpClient
 from volcano.http.message import Request, Response
@@ -112,7 +113,7 @@ async def told(
     people = Client(InProcessTransport(server.handle))
     if CONFIGURATION in words:
         await people.create(VALIDATING_WEBHOOKS.untyped, led_elsewhere())
-    port = free_port()
+    port = free_ports(1)[0]
     options = replace(parse([*FLAGS, *SERVICE, *flags]), health_address=f"127.0.0.1:{port}")
     stop = asyncio.Event()
     running = asyncio.create_task(manager.run(Client(InProcessTransport(handle)), options, stop))

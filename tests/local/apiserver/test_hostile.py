@@ -26,8 +26,8 @@ from volcano.local.apiserver.app import ApiServer
 from volcano.local.apiserver.verbs import watch
 
 KIBIBYTE = 1024
-ROUND_SECONDS = 2.0
-"""How long an ordinary request may take beside any of these; a hundred times what it takes alone."""
+ROUND_SECONDS = 20.0
+"""How long an ordinary request may take beside any of these, on a machine that is busy with other things too."""
 
 
 class Running:
@@ -39,7 +39,7 @@ class Running:
         self.port = int((data / "port").read_text())
         self.client = Client(HttpTransport(config.load(str(data / "kubeconfig"))))
 
-    async def raw(self, data: bytes, *, seconds: float = 5.0) -> bytes:
+    async def raw(self, data: bytes, *, seconds: float = 60.0) -> bytes:
         """What the server says to these bytes until it closes."""
         reader, writer = await asyncio.open_unix_connection(self.socket)
         writer.write(data)
@@ -93,7 +93,7 @@ async def test_a_watcher_that_stops_reading_is_let_go_and_others_see_everything(
         await until(lambda: listeners(server.api) == 2)
         for name in names:
             await server.client.create(CONFIG_MAPS.untyped, configmap(name, text="x" * 64 * KIBIBYTE), "default")
-        await asyncio.wait_for(reader, 10)
+        await asyncio.wait_for(reader, 60)
 
         assert seen == names
         await until(lambda: listeners(server.api) == 0)
@@ -169,7 +169,7 @@ async def test_a_form_of_a_web_page_writes_nothing(tmp_path: Path) -> None:
 async def server_answer(port: int, data: str) -> str:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client_context(verify=False))
     writer.write(data.encode())
-    answer = await asyncio.wait_for(reader.read(2000), 5)
+    answer = await asyncio.wait_for(reader.read(2000), 60)
     writer.transport.abort()
     return answer.decode()
 

@@ -90,7 +90,7 @@ async def world() -> AsyncIterator[World]:
 
 def in_world(story: Callable[[World], Awaitable[None]]) -> None:
     async def play() -> None:
-        async with asyncio.timeout(60), world() as place:
+        async with asyncio.timeout(250), world() as place:
             await story(place)
 
     asyncio.run(play())

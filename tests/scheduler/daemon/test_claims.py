@@ -142,7 +142,7 @@ def test_a_binding_waits_until_devices_are_ready(condition: str) -> None:
         async with bench() as b:
             await b.client.create(RESOURCE_CLAIMS.untyped, CLAIM)
             decided = DeviceAllocation("default/one-gpu", "", allocation, "p", "uid")
-            waiting = asyncio.create_task(settle(b.client, [decided], 30.0 if condition else 0.2))
+            waiting = asyncio.create_task(settle(b.client, [decided], 60.0 if condition else 1.5))
 
             async def written() -> bool:
                 return (await claim_of(b)).status.allocation is not None

@@ -19,7 +19,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/hang":
-            self.hang.wait(5)
+            self.hang.wait(60)
         self.send_response(500 if self.path == "/broken" else 200)
         self.send_header("Content-Length", str(len(body)))
         if self.path == "/once":
@@ -46,14 +46,14 @@ def url() -> Iterator[str]:
 def test_answers_come_back_over_a_kept_connection(url: str) -> None:
     extender = HttpExtender()
 
-    assert [extender.post(f"{url}/echo", body, 5.0) for body in (b"1", b"2")] == [b"1", b"2"]
+    assert [extender.post(f"{url}/echo", body, 60.0) for body in (b"1", b"2")] == [b"1", b"2"]
     extender.close()
 
 
 def test_a_connection_that_was_closed_is_renewed(url: str) -> None:
     extender = HttpExtender()
 
-    assert [extender.post(f"{url}/once", body, 5.0) for body in (b"1", b"2")] == [b"1", b"2"]
+    assert [extender.post(f"{url}/once", body, 60.0) for body in (b"1", b"2")] == [b"1", b"2"]
     extender.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -84,7 +85,7 @@ def test_what_cannot_be_seen_is_named_in_readiness_and_an_event(
                 return any(e.reason == "Waits" and words in e.message and e.type == "Warning" for e in found)
 
             await until(told)
-            assert words in (scheduler.is_ready() or "")
+            await until(lambda: words in (scheduler.is_ready() or ""))
             answers.clear()
 
             async def over() -> bool:
@@ -113,8 +114,10 @@ def test_a_server_that_is_busy_is_asked_again_when_it_says() -> None:
             await client.create(PODGROUPS, TRAIN.pod_group)
             for pod in TRAIN.pods:
                 await client.create(PODS, pod)
+            began = time.monotonic()
             await asyncio.sleep(1.5)
-            assert 1 <= len(REQUESTS) <= 8, REQUESTS
+            seconds = time.monotonic() - began
+            assert 1 <= len(REQUESTS) <= 8 * seconds / 1.5, REQUESTS
             answers.clear()
 
             async def bound() -> bool:
