@@ -14,6 +14,7 @@ from tests.cli.reaching import reach
 from tests.kube_cluster.programs import free_ports
 from volcano.api.resources import JOBS
 from volcano.cli import completing, connection, main
+from volcano.cli.errors import CommandError, told_plainly
 from volcano.cli.statuses import DONE, FAILED, USAGE
 from volcano.http.message import Peer
 from volcano.kube.client import Client
@@ -175,3 +176,10 @@ def test_down_says_which_pods_of_a_killed_cluster_it_ended(
     assert main.run(["local", "down", "--root", str(tmp_path)]) == DONE
 
     assert capsys.readouterr().out == told.format(root=tmp_path)
+
+
+def test_a_reader_that_leaves_early_is_no_failure() -> None:
+    with pytest.raises(BrokenPipeError), told_plainly():
+        raise BrokenPipeError
+    with pytest.raises(CommandError), told_plainly():
+        raise ConnectionResetError("by the server")

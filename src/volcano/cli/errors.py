@@ -44,6 +44,8 @@ def told_plainly() -> Iterator[None]:
     except CommandError as error:
         error.command = error.command or command_path()
         raise
+    except BrokenPipeError:
+        raise  # who reads the output has left: no failure, and `program` ends quietly
     except ApiError as error:
         raise fail(describe_api_error(error)) from error
     except (ConfigError, OSError) as error:
