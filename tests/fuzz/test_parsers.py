@@ -23,10 +23,11 @@ from tests.local.apiserver.wire.messages import encode
 from volcano.api import cron, duration, quantity
 from volcano.api.resources import PODS
 from volcano.http import websocket
-from volcano.http.message import Peer, Request, parse_query
+from volcano.http.message import Peer, Request, Response, parse_query
 from volcano.http.reading import Limits, RequestReader
 from volcano.kube import kubeconfig, manifests
-from volcano.kube.config import ConfigError
+from volcano.kube.config import ClusterConfig, ConfigError
+from volcano.kube.refusals import explained
 from volcano.local.apiserver.access.tokens import NotTrusted, ServiceAccountTokens
 from volcano.local.apiserver.catalog.kinds import Kinds
 from volcano.local.apiserver.catalog.registry import Registry
@@ -95,6 +96,10 @@ users: [{name: u, user: {token: t, exec: {command: c, args: [a], apiVersion: cli
 """
 
 
+REFUSAL = b'{"kind":"Status","reason":"Unauthorized","code":401,"details":{"causes":[{"message":"m"}]}}'
+TOKEN = b"e30.eyJleHAiOjE3MDAwMDAwMDB9.c2ln"
+
+
 @dataclass(frozen=True)
 class Target:
     """`read` is called with bytes and may raise nothing but `refusals`."""
@@ -158,6 +163,12 @@ def requests(data: bytes) -> None:
 def list_options(data: bytes) -> None:
     request = Request("GET", "/x", parse_query(data.decode("latin-1")))
     (reads.WatchStart if request.flag("watch") else reads.Page).of(request)
+
+
+def refusal(data: bytes) -> None:
+    """The answer of a server, and a token that says when it ends, as our messages quote them."""
+    told = explained(Response(401, {}, data), ClusterConfig("https://a"), data[-len(TOKEN) :].decode("latin-1"))
+    assert b"Unauthorized" in told.content or b"token" in told.content
 
 
 def kubeconfig_file(data: bytes) -> None:
@@ -272,6 +283,7 @@ TARGETS = (
             b"a: &a [x, x]\nb: [*a, *a]\n<<: *a\n",
         ),
     ),
+    Target("refusals and tokens", refusal, (), (REFUSAL, REFUSAL + TOKEN)),
     Target("kubeconfigs", kubeconfig_file, (ConfigError,), (KUBECONFIG,)),
     Target(
         "scheduler configurations",
