@@ -125,5 +125,16 @@ FAULTS: Final = {
             queues=(QueueDraw(), QueueDraw(), QueueDraw(), QueueDraw()),
         ),
     ),
+    "backfill gave up the place for which another pod had just been evicted": (
+        "actions/preempt",
+        Draw(
+            nodes=(NodeDraw(cpu=0, pods=1),),
+            jobs=(
+                JobDraw(pods=1, minimum=0, cpu=0, queue="a1", placed=(0,)),
+                JobDraw(pods=1, minimum=1, cpu=0, queue="a1", rank="high"),
+            ),
+            queues=(QueueDraw(), QueueDraw(), QueueDraw(), QueueDraw()),
+        ),
+    ),
 }
 """Configuration and cluster, by what went wrong."""

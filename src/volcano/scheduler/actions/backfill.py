@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import msgspec
+
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.nodes import Mask
 from volcano.scheduler.cluster.tasks import Status, Task
@@ -16,8 +18,13 @@ from volcano.scheduler.framework.reasons import FitError
 from volcano.scheduler.framework.session import Session
 
 
+class Arguments(msgspec.Struct, frozen=True):
+    predicate_error_cache_enable: bool = msgspec.field(default=True, name="predicateErrorCacheEnable")
+
+
 class Backfill(Action):
     name = "backfill"
+    Arguments = Arguments
 
     def execute(self, session: Session) -> None:
         waiting: defaultdict[str, list[Job]] = defaultdict(list)
@@ -33,9 +40,10 @@ class Backfill(Action):
                     _place(session, job, task)
 
     def _tasks(self, session: Session, job: Job) -> list[Task]:
-        """Pending best-effort members, and pipelined ones: those need not wait for room."""
+        """Pending best-effort members, and pipelined ones: those need not wait, but where others go for them."""
         for task in [task for task in job.tasks.values() if task.status is Status.PIPELINED and task.best_effort]:
-            session.journal.unhold(task)
+            if not task.evicted:
+                session.journal.unhold(task)
         return _open_tasks(session, job)
 
 
