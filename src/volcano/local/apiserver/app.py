@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -45,8 +45,6 @@ from volcano.local.apiserver.verbs.writes import Writes
 if TYPE_CHECKING:
     from volcano.http.message import Request
     from volcano.local.apiserver.certificates import Pki
-
-JsonObject = dict[str, Any]
 
 _ON_COLLECTIONS = frozenset({"create", "deletecollection", "list", "watch"})
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.api.resources import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -18,8 +19,6 @@ from volcano.local.apiserver.strategies.small_kinds import SYSTEM_CLASSES
 if TYPE_CHECKING:
     from volcano.local.apiserver.catalog.registry import Registry, ResourceInfo
     from volcano.local.apiserver.verbs.writes import Writes
-
-JsonObject = dict[str, Any]
 
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease", "volcano-system")
 _CLASS_TEXTS = {

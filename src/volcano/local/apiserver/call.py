@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 
 if TYPE_CHECKING:
     from volcano.http.message import Request
     from volcano.local.apiserver.catalog.registry import ResourceInfo
-
-JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

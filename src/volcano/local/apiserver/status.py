@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.faults import Cause, PatchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from volcano.local.apiserver.catalog.registry import ResourceInfo
-
-JsonObject = dict[str, Any]
 
 
 class StatusError(PatchError):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.verbs.reads import respond
 from volcano.local.apiserver.verbs.selectors import parse_label_selector
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.storage.entries import Entry
     from volcano.local.apiserver.storage.store import Store
 
-JsonObject = dict[str, Any]
 
 log = logging.getLogger("volcano.apiserver")
 

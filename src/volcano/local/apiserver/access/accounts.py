@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.access.tokens import BINDABLE, ISSUER
 from volcano.local.apiserver.verbs.reads import respond
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.access.tokens import ServiceAccountTokens
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.verbs.writes import Writes
-
-JsonObject = dict[str, Any]
 
 DEFAULT_SECONDS = 3600
 LEAST_SECONDS = 600

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.access.authorizer import Authorizer, Question
 from volcano.local.apiserver.access.tokens import ISSUER, NotTrusted
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.catalog.kinds import Kinds
     from volcano.local.apiserver.clock import WallClock
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 
 class Reviews:

@@ -12,10 +12,11 @@ import hmac
 import os
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.call import User
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 BINDABLE = {"Pod": "pods", "Node": "nodes", "Secret": "secrets"}

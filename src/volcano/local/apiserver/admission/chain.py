@@ -5,8 +5,9 @@ A chain of small steps, each in a module of its own; Volcano's rules and users' 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.admission.limits import LimitRanges
 from volcano.local.apiserver.admission.pods import PodDefaults
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 PROTECTED_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 

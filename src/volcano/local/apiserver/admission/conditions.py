@@ -10,14 +10,13 @@ import json
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 VARIABLES: Final = ("object", "oldObject", "request")
 _ENGINE: Final = ("cel", "ext.ext_optional", "ext.ext_strings")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from volcano.api import quantity
+from volcano.api.meta import JsonObject
 from volcano.api.quantity import Quantity
 from volcano.local.apiserver import status
 from volcano.local.apiserver.strategies.pod_resources import containers_of, effective
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     Amount = str | int | float | Quantity
     Given = Mapping[str, Amount]
-
-JsonObject = dict[str, Any]
 
 _LIMITS = "limitranges"
 _ANNOTATION = "kubernetes.io/limit-ranger"

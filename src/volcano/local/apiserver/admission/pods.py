@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from volcano.api import keys
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.admission.chain import Attributes
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 _UNREACHABLE_SECONDS = 300

@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from volcano.api import quantity
+from volcano.api.meta import JsonObject
 from volcano.api.quantity import Quantity
 from volcano.local.apiserver import status
 from volcano.local.apiserver.storage.store import Stale
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.admission.chain import Attributes
     from volcano.local.apiserver.storage.entries import Collection, Entry, Event
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 QUOTAS = "resourcequotas"
 _COUNTED = ("pods", "services", "secrets", "configmaps", "persistentvolumeclaims", "replicationcontrollers", QUOTAS)

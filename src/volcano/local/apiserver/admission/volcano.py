@@ -5,7 +5,7 @@ A refusal reads as if that webhook had spoken; running both does no harm, the ru
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.storage.entries import Entry
     from volcano.local.apiserver.storage.store import Store
     from volcano.webhooks.rules import AdmissionResponse
-
-JsonObject = dict[str, Any]
 
 _QUEUES = "queues.scheduling.volcano.sh"
 _JUDGED = frozenset(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 from ssl import SSLError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
+
+from volcano.api.meta import JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from volcano.http.client import HttpClient
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 DEFAULT_SECONDS = 10
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.admission.conditions import ConditionError, NoEngine, hold
 from volcano.local.apiserver.admission.webhook_client import WebhookClient, WebhookFailed
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.admission.chain import Attributes
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 VALIDATING = "validatingwebhookconfigurations.admissionregistration.k8s.io"

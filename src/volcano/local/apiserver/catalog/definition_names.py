@@ -5,12 +5,12 @@ Neighbours: definitions.py writes it down and serves the kinds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from volcano.api.meta import JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-JsonObject = dict[str, Any]
 
 NOTHING_ACCEPTED: JsonObject = {"plural": "", "kind": ""}
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from volcano.api import builtin_schemas, crds, schema
+from volcano.api.meta import JsonObject
 from volcano.api.resources import ALL_VOLCANO, CUSTOM_RESOURCE_DEFINITIONS
 from volcano.local.apiserver.catalog import definition_names
 from volcano.local.apiserver.catalog.registry import custom_resources
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.storage.store import Store
     from volcano.local.apiserver.verbs.writes import Clock, Writes
 
-JsonObject = dict[str, Any]
 
 log = logging.getLogger("volcano.apiserver")
 

@@ -6,11 +6,12 @@ The schemas themselves come from `volcano.api` and from CustomResourceDefinition
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from volcano.api import builtin_schemas, crds, schema
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.wire import bodies
 from volcano.local.apiserver.wire.canonical import canon_of, tidy_metadata
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.faults import Cause
     from volcano.local.apiserver.wire.canonical import Canon
-
-JsonObject = dict[str, Any]
 
 _JSON_OBJECTS = (bodies.JSON, "application/merge-patch+json", "application/strategic-merge-patch+json")
 

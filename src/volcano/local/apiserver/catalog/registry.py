@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from volcano.api.meta import JsonObject
 from volcano.api.resource import DOCUMENTS, SCALE, STATUS, Column, Resource
 from volcano.api.resources import ALL_KUBERNETES, ALL_VOLCANO, NODE_METRICS, POD_METRICS
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from volcano.api.resource import Subresource
-
-JsonObject = dict[str, Any]
 
 _COUNTS_GENERATIONS = frozenset(
     {

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from sortedcontainers import SortedDict
 
+from volcano.api.meta import JsonObject
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from volcano.local.apiserver.verbs.selection import FieldReader
-
-JsonObject = dict[str, Any]
 
 LAST = chr(0x10FFFF)  # sorts behind every character of a key
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.storage.entries import LAST, Collection, Entry, Event, encoded, overlaid
 from volcano.local.apiserver.storage.journal import Journal, MemoryJournal, Row, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-JsonObject = dict[str, Any]
 
 HISTORY_SECONDS = 300.0
 HISTORY_EVENTS = 50_000

@@ -9,15 +9,14 @@ import asyncio
 import time
 from collections import deque
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.storage.store import Stale
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.storage.entries import Event
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 COLLECTION = "events"
 LIFETIME_SECONDS = 3600.0

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import random
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.status import cause, required
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _GENERATED_BASE = 58

@@ -5,9 +5,7 @@ Neighbours: pods.py judges, workloads.py has the kinds that make pods.
 
 from __future__ import annotations
 
-from typing import Any
-
-JsonObject = dict[str, Any]
+from volcano.api.meta import JsonObject
 
 DEFAULT_GRACE_SECONDS = 30
 _FILE_MODE = 0o644

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from volcano.api import quantity
+from volcano.api.meta import JsonObject
 from volcano.api.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-JsonObject = dict[str, Any]
 Amounts = dict[str, Quantity]
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from volcano.api import quantity
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.status import cause, required, unsupported
 from volcano.local.apiserver.strategies.metadata import LABEL, LABEL_RULE, key_causes, label_causes
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 RESTARTS = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

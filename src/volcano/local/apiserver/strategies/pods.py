@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.status import cause
 from volcano.local.apiserver.strategies.pod_defaults import DEFAULT_GRACE_SECONDS, default_pod
 from volcano.local.apiserver.strategies.pod_rules import spec_causes
@@ -11,8 +12,6 @@ from volcano.local.apiserver.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 _FINISHED = ("Succeeded", "Failed")
 _MUTABLE_SPEC = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "terminationGracePeriodSeconds")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.status import cause, required, unsupported
 from volcano.local.apiserver.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 _NETWORK = ipaddress.ip_network("10.96.0.0/12")
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from volcano.api import quantity
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.status import cause
 from volcano.local.apiserver.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

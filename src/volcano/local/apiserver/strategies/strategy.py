@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.admission import conditions
 from volcano.local.apiserver.status import cause, required
 from volcano.local.apiserver.strategies import events, metadata
@@ -15,8 +16,6 @@ from volcano.local.apiserver.strategies import events, metadata
 if TYPE_CHECKING:
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 
 class Strategy:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.status import cause, required, unsupported
 from volcano.local.apiserver.strategies.pod_rules import spec_causes
 from volcano.local.apiserver.verbs.selection import selector_matches
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 _COUNTS = ("replicas", "minReadySeconds", "revisionHistoryLimit")
 _JOB_COUNTS = ("parallelism", "completions", "backoffLimit", "ttlSecondsAfterFinished")

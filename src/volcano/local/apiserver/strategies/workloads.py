@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from volcano.api import keys
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.status import cause
 from volcano.local.apiserver.strategies import workload_rules as rules
 from volcano.local.apiserver.strategies.pod_defaults import default_pod_spec
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.faults import Cause
-
-JsonObject = dict[str, Any]
 
 _ROLLING = {"maxUnavailable": "25%", "maxSurge": "25%"}
 

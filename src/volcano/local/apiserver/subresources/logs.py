@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.http.message import Response, format_target
 from volcano.local.apiserver import status
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.certificates import Pki
     from volcano.local.apiserver.storage.store import Store
     from volcano.local.apiserver.verbs.writes import Writes
-
-JsonObject = dict[str, Any]
 
 _PASSED_ON = frozenset(
     {"follow", "previous", "tailLines", "limitBytes", "sinceSeconds", "sinceTime", "timestamps", "stream"}

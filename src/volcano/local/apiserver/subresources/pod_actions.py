@@ -5,8 +5,9 @@ The scheduler binds, `kubectl drain` and the descheduler evict; both are ordinar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.verbs.deletes import DeleteOptions, Deletes
 from volcano.local.apiserver.verbs.reads import respond
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.storage.entries import Entry
     from volcano.local.apiserver.storage.store import Store
     from volcano.local.apiserver.verbs.writes import Writes
-
-JsonObject = dict[str, Any]
 
 
 class Bindings:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from volcano.api import builtin_schemas
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.merging import fieldsets
 from volcano.local.apiserver.merging.managers import ManagerKey, Managers
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.merging.fieldsets import FieldSet
     from volcano.local.apiserver.storage.entries import Entry
     from volcano.local.apiserver.verbs.writes import Writes
-
-JsonObject = dict[str, Any]
 
 _API_VERSION = "autoscaling/v1"
 _BUILT_IN = {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.admission.chain import Attributes
 from volcano.local.apiserver.storage.store import Stale
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.storage.entries import Entry
     from volcano.local.apiserver.verbs.writes import Writes
-
-JsonObject = dict[str, Any]
 
 _PROPAGATION = {"Foreground": "foregroundDeletion", "Background": None, "Orphan": "orphan"}
 

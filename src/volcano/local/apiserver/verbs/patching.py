@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.merging.apply import apply_patch
 from volcano.local.apiserver.merging.ownership import created, keep_account, key_of
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.merging.shapes import Shape
-
-JsonObject = dict[str, Any]
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

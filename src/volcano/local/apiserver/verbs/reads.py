@@ -7,10 +7,11 @@ import base64
 import binascii
 import random
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.http.message import Response
 from volcano.local.apiserver import status
 from volcano.local.apiserver.storage.store import Compacted
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.storage.entries import Entry
     from volcano.local.apiserver.storage.store import Store
     from volcano.local.apiserver.wire.encodings import Encoding
-
-JsonObject = dict[str, Any]
 
 FUTURE_WAIT_SECONDS = 3.0
 _MOST = 2**31 - 1

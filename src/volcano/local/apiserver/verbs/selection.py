@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.strategies.events import from_core
 from volcano.local.apiserver.verbs.selectors import (
     field_getter,
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.storage.entries import Entry
     from volcano.local.apiserver.verbs.selectors import FieldSelector
-
-JsonObject = dict[str, Any]
 
 _NO_LABELS: dict[str, str] = {}
 

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.http.message import Response
 from volcano.local.apiserver import status
 from volcano.local.apiserver.admission.chain import Attributes
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.storage.entries import Entry
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 NAME_ATTEMPTS = 8
 PATCH_ATTEMPTS = 5

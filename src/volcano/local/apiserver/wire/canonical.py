@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from volcano.api.meta import JsonObject
 from volcano.api.quantity import QuantityError, canonical as canonical_quantity
 from volcano.local.apiserver.wire.protobuf_table import SCALARS, Field, Shape, fields_of, is_choice, message_of
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from volcano.local.apiserver.catalog.registry import ResourceInfo
-
-JsonObject = dict[str, Any]
 
 _OBJECT_META = "meta.v1.ObjectMeta"
 _LEFT_OUT = frozenset({"creationTimestamp"})

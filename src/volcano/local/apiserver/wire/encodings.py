@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.status import StatusError
 from volcano.local.apiserver.strategies.events import from_core
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from volcano.http.message import Request
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.storage.entries import Entry
-
-JsonObject = dict[str, Any]
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 

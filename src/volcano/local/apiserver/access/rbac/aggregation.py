@@ -5,16 +5,15 @@ Listens to the store; Kubernetes' controller of that purpose writes the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.access.rbac.grants import CLUSTER_ROLES
 from volcano.local.apiserver.verbs.selection import selector_matches
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.storage.entries import Event
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 _AGGREGATES = b'"aggregationRule"'
 

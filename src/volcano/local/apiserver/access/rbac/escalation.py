@@ -5,8 +5,9 @@ Administrators may, and so may those who have the verbs `escalate` (roles) and `
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.access.rbac import grants, rules
 from volcano.local.apiserver.access.rbac.rules import Question, Rule
 from volcano.local.apiserver.status import forbidden, not_found
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.access.rbac.grants import Resolver
     from volcano.local.apiserver.admission.chain import Attributes
     from volcano.local.apiserver.call import Call
-
-JsonObject = dict[str, Any]
 
 _ROLES = frozenset({grants.ROLES, grants.CLUSTER_ROLES})
 _BINDINGS = frozenset({grants.BINDINGS, grants.CLUSTER_BINDINGS})

@@ -5,8 +5,9 @@ Neighbours: rules.py says what a rule allows; `authorizer.py` asks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.access.rbac.rules import Rule
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.call import User
     from volcano.local.apiserver.storage.entries import Entry
     from volcano.local.apiserver.storage.store import Store
-
-JsonObject = dict[str, Any]
 
 GROUP = "rbac.authorization.k8s.io"
 ROLES, CLUSTER_ROLES = f"roles.{GROUP}", f"clusterroles.{GROUP}"

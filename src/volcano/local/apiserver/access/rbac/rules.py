@@ -8,10 +8,10 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from volcano.api.meta import JsonObject
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-JsonObject = dict[str, Any]
 
 _FIELDS = ("apiGroups", "resources", "nonResourceURLs", "resourceNames", "verbs")
 

@@ -6,9 +6,8 @@ Neighbours: `bootstrap.py` stores them; aggregation.py fills the roles that are 
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
 
-JsonObject = dict[str, Any]
+from volcano.api.meta import JsonObject
 
 GROUP = "rbac.authorization.k8s.io"
 AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"

@@ -5,10 +5,11 @@ Neighbours: `strategies.py` of the server is what all kinds have in common.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from volcano.api.meta import JsonObject
 from volcano.local.apiserver.access.rbac.grants import GROUP
 from volcano.local.apiserver.status import cause, required
 from volcano.local.apiserver.strategies import metadata
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.catalog.registry import ResourceInfo
     from volcano.local.apiserver.faults import Cause
 
-JsonObject = dict[str, Any]
 
 _ACCOUNT, _PEOPLE = "ServiceAccount", ("User", "Group")
 
