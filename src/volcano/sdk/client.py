@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from volcano.api.meta import JsonObject
 from volcano.api.resources import CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS, SECRETS, Resource
 from volcano.jobs.watching import snapshots
-from volcano.kube.errors import ApiError, BadRequest, Forbidden, Invalid
+from volcano.kube.errors import AlreadyExists, ApiError, BadRequest, Forbidden, Invalid, NotFound
 from volcano.sdk.connection import Connection, connect
 from volcano.sdk.cron import AsyncCronJob, cron_job
 from volcano.sdk.errors import Rejected
@@ -114,10 +114,13 @@ class AsyncClient:
     ) -> None:
         """The files first, so that no member waits for them; they go when their owner goes."""
         secret = made.secret()
-        async with _AllOrNothing(api) as creation:
-            if secret is not None:
-                await creation.create(SECRETS, secret)
-            owner = _owner(resource, await creation.create(resource, document))
+        try:
+            async with _AllOrNothing(api) as creation:
+                if secret is not None:
+                    await creation.create(SECRETS, secret)
+                owner = _owner(resource, await creation.create(resource, document))
+        except AlreadyExists as error:
+            raise await _taken(api, resource, made, error) from error
         if secret is not None:
             patch = {"metadata": {"ownerReferences": [owner]}}
             await api.patch(SECRETS.untyped, secret_name(made.name), patch, made.namespace)
@@ -218,6 +221,18 @@ class _AllOrNothing:
             raise _rejected(error) from error
         self._made.append((resource, created))
         return created
+
+
+async def _taken(api: ApiClient, resource: Resource[Any], made: Plan, error: AlreadyExists) -> AlreadyExists:
+    """What to tell when the name is in use: by an object of this kind, or by the files of one that is being removed."""
+    name = f"{resource.singular} {made.namespace}/{made.name}"
+    try:
+        await api.get(resource.untyped, made.name, made.namespace)
+    except NotFound:
+        return AlreadyExists(
+            f"the files of an earlier {name} are still being removed: submit again in a moment", details=error.details
+        )
+    return AlreadyExists(f"{name} already exists: give another name, or delete it first", details=error.details)
 
 
 def _rejected(error: ApiError) -> Exception:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 Until = Literal["finished", "running"]
 
+RESUME_SECONDS = 30.0
+"""So long `resume` waits for the controller to begin."""
 HOPELESS_AFTER_SECONDS = 1.0
 """For so long a job may wait before it is asked whether it ever will start."""
 WRITES = 5
@@ -225,8 +227,11 @@ class AsyncJob:
         await self._order(bus.ABORT_JOB)
 
     async def resume(self) -> None:
-        """Go on after `suspend`: members start anew, finished ones stay."""
+        """Go on after `suspend`: members start anew, finished ones stay. Returns when the controller has begun that."""
         await self._order(bus.RESUME_JOB)
+        with suppress(TimeoutError):  # without a controller the job stays as it is, as `status` will say
+            async with asyncio.timeout(RESUME_SECONDS):
+                await self._left(Phase.ABORTING, Phase.ABORTED)
 
     async def cancel(self) -> None:
         """End it. What it wrote can still be read."""
@@ -270,6 +275,13 @@ class AsyncJob:
             else:
                 return
         raise conflict
+
+    async def _left(self, *phases: Phase) -> None:
+        """Wait until it is in none of these phases, or gone: an order is performed a moment after it is given."""
+        async with aclosing(states(self._api, JOBS, self.name, self.namespace)) as documents:
+            async for document in documents:
+                if status_of(document).phase not in phases:
+                    return
 
     async def _order(self, action: str) -> None:
         await send_command(self._api, JOBS, await self.document(), action, self.namespace)
