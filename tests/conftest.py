@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.differing import ON_KUBERNETES
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.kube_cluster.sites import Site
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
+"""How long an example takes says something about the machine, and nothing about what is tested."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
