@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import itertools
 from contextlib import suppress
 from typing import Any
 
@@ -175,6 +176,29 @@ def test_one_request_that_hangs_costs_no_leadership() -> None:
         await stop(holding)
 
     asyncio.run(main())
+
+
+def test_a_server_that_was_slow_is_given_all_the_time_there_is() -> None:
+    """Else nobody would lead where every answer takes longer than half of it."""
+    asked: list[float] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        async def handle(request: Request) -> Response:
+            asked.append(loop.time())
+            await forever()
+            raise AssertionError
+
+        name = {"name": "volcano", "namespace": "volcano-system", "identity": "a"}
+        client = Client(InProcessTransport(handle))
+        elector = LeaderElector(client, **name, lease_seconds=0.5, renew_seconds=0.4, retry_seconds=0.01)
+        waiting = asyncio.create_task(elector.acquire())
+        await until(lambda: len(asked) == 4)
+        await stop(waiting)
+
+    asyncio.run(main())
+    assert all(later - earlier > 0.39 for earlier, later in itertools.pairwise(asked[1:]))
 
 
 def test_a_leader_that_was_paused_beyond_its_lease_writes_nothing_when_it_wakes_up() -> None:

@@ -94,6 +94,8 @@ class LeaderElector:
         self._lease: Lease | None = None
         self._observed_at = 0.0
         self._renewed_at: float | None = None
+        self._slow = False
+        """The last attempt took long."""
 
     @property
     def is_leader(self) -> bool:
@@ -175,17 +177,20 @@ class LeaderElector:
     async def _attempt(self) -> bool:
         """Try once to get or to renew the lease.
 
-        A request that hangs, as on a connection that died in silence, must leave time for another one.
+        A request that hangs, as on a connection that died in silence, must leave time for another one; of a server
+        that is slow to answer, giving up early would make nobody the leader.
         """
         started = self._clock()
         try:
-            async with asyncio.timeout(self._renew_seconds / 2):
+            async with asyncio.timeout(self._renew_seconds if self._slow else self._renew_seconds / 2):
                 renewed = await self._renew() or await self._take()
         except (ApiError, OSError, TimeoutError) as error:
             log.warning(
                 "cannot renew the lease %s/%s: %s", self._namespace, self._name, str(error) or type(error).__name__
             )
             return False
+        finally:
+            self._slow = self._clock() - started > self._renew_seconds / 4
         if renewed:
             self._renewed_at = started
         return renewed
