@@ -130,3 +130,17 @@ def test_pods_that_suit_no_node_hear_of_it_beside_the_quota() -> None:
 
     assert chain(reason) == ["NotEnoughResources", "NoNodeFits", "QueueQuotaExceeded"]
     assert remedy(reason).startswith("label nodes as the pods ask")
+
+
+@pytest.mark.parametrize(("others", "said"), [(2, "the cluster is full, and queue 'mine'"), (1, "queue 'mine'")])
+def test_the_pods_condition_has_both_in_few_words(others: int, said: str) -> None:
+    world = World(
+        nodes=[node("n0", cpu=4)],
+        jobs=[*HALF, running("b", "other", others), gang("new", cpu=1, queue="mine", phase="Inqueue")],
+        queues=[queue("mine", capability={"cpu": 2}), queue("other")],
+        conf=CONF.format(shares="capacity"),
+    )
+
+    (verdict,) = world.cycle().pods
+
+    assert verdict.message == f"{said} may not take more: 3 cpu needed, 2 available"

@@ -14,11 +14,12 @@ from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import PODS, FloatVector, readable
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework.reasons import FITS, Reason, Stage
+from volcano.scheduler.framework.reasons import FITS, FitError, Reason, Stage
 
 if TYPE_CHECKING:
     from volcano.scheduler.framework.session import Session
 
+_AS_WELL: Final = "the cluster is full, and "
 _OF_QUEUES: Final = frozenset({"QueueQuotaExceeded", "QueueOverused"})
 
 
@@ -32,7 +33,19 @@ def with_room(session: Session, job: Job, reason: Reason) -> Reason:
     cause = with_room(session, job, reason.cause)
     if cause is reason.cause:
         return reason
-    return replace(reason, cause=cause, message=reason.message.replace(str(reason.cause), f"{cause}; {reason.cause}"))
+    said, more = str(reason.cause), f"{cause}; {reason.cause}"
+    if _AS_WELL in reason.message:
+        said = f"{_AS_WELL}{said}"
+    return replace(reason, cause=cause, message=reason.message.replace(said, more))
+
+
+def told(session: Session, task: Task, error: FitError) -> str:
+    """`error` as conditions and events have it: who is refused by a queue hears of nodes without room in few words."""
+    if error.reason is None or error.reason.code not in _OF_QUEUES:
+        return str(error)
+    request = task.profile.request
+    is_full = any(request[d] > session.largest_free[d] for d in task.profile.wanted if d != PODS)
+    return f"{_AS_WELL}{error}" if is_full else str(error)
 
 
 def _lack(session: Session, job: Job, stage: Stage) -> Reason | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from volcano.api.scheduling import POD_GROUP_NOT_READY, POD_GROUP_READY
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.tasks import Status, Task
+from volcano.scheduler.framework.fullness import told
 from volcano.scheduler.framework.reasons import count_texts, sorted_histogram
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _job_text(session: Session, job: Job) -> str:
     failing = [task for task in job.tasks.values() if task.uid in errors] if errors else ()
     if failing:
         origin = min(failing, key=lambda task: task.order)
-        text += f". Origin reason is {origin.name}: {session.fit_errors[origin.uid]}"
+        text += f". Origin reason is {origin.name}: {told(session, origin, errors[origin.uid])}"
     return text
 
 
@@ -56,7 +57,7 @@ def pod_verdict(session: Session, task: Task) -> tuple[str, str, str]:
             nominated = node if task.evicted else ""
             return reason, f"{possibly}resource is released and minAvailable is satisfied", nominated
     error = session.fit_errors.get(task.uid) if status is Status.PENDING else None
-    return reason, _about_job(session, task) if error is None else str(error), ""
+    return reason, _about_job(session, task) if error is None else told(session, task, error), ""
 
 
 def _status(task: Task) -> Status:

@@ -18,7 +18,7 @@ from volcano.scheduler.cluster.jobs import INQUEUE, Job, SubJob
 from volcano.scheduler.cluster.nodes import Index, Mask
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.queues import Queue
-from volcano.scheduler.cluster.resources import FloatVector
+from volcano.scheduler.cluster.resources import FloatVector, Vector
 from volcano.scheduler.cluster.shards import Shards
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.board import Board
@@ -208,6 +208,14 @@ class Session:
         if by_plugins:
             return by_plugins
         return -1 if self.queue_order(right.queue) < self.queue_order(left.queue) else 1
+
+    @cached_property
+    def largest_free(self) -> Vector:
+        """Of each resource the most that one node has free, or will have. To be asked when the actions are done."""
+        if not len(self.rows):
+            return self.cluster.dimensions.zeros()
+        largest: Vector = self.nodes.future_idle(self.rows).max(axis=0)
+        return largest
 
     def overused(self, queue: Queue) -> bool:
         return self.hooks.any("overused", queue)
