@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Any, cast
 
-from volcano.jobs.failures import SHOWN, failure_lines, stuck_lines
+import pytest
+
+from volcano.api import keys
+from volcano.jobs.failures import SHOWN, cause, causes, failure_lines, stuck_lines
+from volcano.kube.client import Client, Listing
 
 
 def pod(name: str, **status: Any) -> dict[str, Any]:
@@ -47,3 +52,47 @@ def test_a_container_that_crashes_again_and_again_is_told_with_its_last_end() ->
         "Pods that do not get on:",
         "  a:\tcontainer 'c' waits: CrashLoopBackOff; container 'c' ended with exit status 7 (Error)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        ({"reason": "DeadlineExceeded"}, "DeadlineExceeded"),
+        ({"containerStatuses": [ended("good", exitCode=0), ended("bad", exitCode=3, reason="Error")]}, "exit 3"),
+        ({"containerStatuses": [ended("c", exitCode=137, reason="OOMKilled")]}, "OOMKilled"),
+        ({"initContainerStatuses": [ended("first", exitCode=7)]}, "exit 7"),
+        ({}, "exit ?"),
+    ],
+)
+def test_a_column_has_room_for_a_word(status: dict[str, Any], word: str) -> None:
+    assert cause(status) == word
+
+
+class Pods:
+    """The pods of a cluster, which counts who asks for them."""
+
+    def __init__(self, *pods: dict[str, Any]) -> None:
+        self._pods = list(pods)
+        self.asked = 0
+
+    async def list(self, *_: object) -> Listing[dict[str, Any]]:
+        self.asked += 1
+        return Listing(self._pods, "1")
+
+
+def job(name: str, phase: str, reason: str = "") -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "ns"}, "status": {"state": {"phase": phase, "reason": reason}}}
+
+
+def test_jobs_that_failed_without_a_reason_have_that_of_a_pod() -> None:
+    failed = pod("a-0", reason="Evicted")
+    failed["metadata"] |= {"namespace": "ns", "annotations": {keys.JOB_NAME: "a"}}
+    pods = Pods(failed)
+    jobs = [job("a", "Failed"), job("b", "Failed", "MaxRetries"), job("c", "Completed")]
+    assert asyncio.run(causes(cast("Client", pods), jobs, "ns")) == {("ns", "a"): "Evicted"}
+
+
+def test_pods_are_not_asked_for_where_every_failure_has_its_reason() -> None:
+    pods = Pods()
+    assert asyncio.run(causes(cast("Client", pods), [job("b", "Failed", "MaxRetries")], None)) == {}
+    assert pods.asked == 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from volcano.api import keys
+from volcano.api import keys, phases
+from volcano.jobs.phases import phase_of
+from volcano.jobs.watching import Key, key_of
 
 if TYPE_CHECKING:
     from volcano.kube.client import Client
@@ -21,18 +23,46 @@ async def failed_pods(client: Client, namespace: str, job: str) -> list[Document
     return await _pods(client, namespace, job, "status.phase=Failed")
 
 
+async def causes(client: Client, jobs: Sequence[Document], namespace: str | None) -> dict[Key, str]:
+    """In a word, what became of a failed pod of each job that failed without a reason of its own."""
+    failed = {key_of(job) for job in jobs if _failed_for_no_reason(job)}
+    found: dict[Key, str] = {}
+    for pod in await _pods(client, namespace, "", "status.phase=Failed") if failed else ():
+        metadata = pod["metadata"]
+        job = metadata.get("namespace", ""), (metadata.get("annotations") or {}).get(keys.JOB_NAME, "")
+        if job in failed:
+            found.setdefault(job, cause(pod.get("status") or {}))
+    return found
+
+
+def cause(status: Document) -> str:
+    """`OOMKilled`, `DeadlineExceeded`, `exit 3`: why a pod failed, for a column of a table."""
+    if status.get("reason"):
+        return str(status["reason"])
+    ends = ((container.get("state") or {}).get("terminated") or {} for container in _containers(status))
+    end = next((end for end in ends if end.get("exitCode")), {})
+    reason = end.get("reason") or "Error"
+    return f"exit {end.get('exitCode', '?')}" if reason == "Error" else str(reason)
+
+
+def _failed_for_no_reason(job: Document) -> bool:
+    state = (job.get("status") or {}).get("state") or {}
+    return bool(phase_of(job) == phases.FAILED and not state.get("reason"))
+
+
 async def stuck_pods(client: Client, namespace: str, job: str) -> list[Document]:
     """The pods of `job` with a container that is not on its way: one that crashes again and again, for example."""
     unfinished = await _pods(client, namespace, job, "status.phase!=Failed,status.phase!=Succeeded")
     return [pod for pod in unfinished if any(_waiting(pod.get("status", {})))]
 
 
-async def _pods(client: Client, namespace: str, job: str, fields: str) -> list[Document]:
+async def _pods(client: Client, namespace: str | None, job: str, fields: str) -> list[Document]:
+    """Of one job, or with "" of all."""
     from volcano.api.resources import PODS
     from volcano.kube.errors import Forbidden, NotFound
 
     try:
-        pods = await client.list(PODS.untyped, namespace, f"{keys.JOB_NAME}={job}", fields)
+        pods = await client.list(PODS.untyped, namespace, f"{keys.JOB_NAME}={job}" if job else keys.JOB_NAME, fields)
     except (Forbidden, NotFound):
         return []
     return list(pods.items)

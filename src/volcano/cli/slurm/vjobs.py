@@ -15,8 +15,9 @@ from volcano.cli.job import chosen_jobs, told
 from volcano.cli.job_table import table, wide_table
 from volcano.cli.objects import listed, one
 from volcano.cli.output import output_flag, print_documents, show
+from volcano.jobs.failures import causes
 from volcano.jobs.podgroups import reason_of
-from volcano.jobs.watching import key_of
+from volcano.jobs.watching import Document, key_of
 
 if TYPE_CHECKING:
     from volcano.kube.client import Client
@@ -57,7 +58,12 @@ async def vjobs(
     chosen = chosen_jobs(jobs, name_part=selector, queue=queue, scheduler=scheduler)
     groups = await listed(client, PODGROUPS, namespace, all_namespaces=all_namespaces) if chosen else []
     podgroups = {key_of(group): group for group in groups}
-    draw = partial(table, all_namespaces=all_namespaces, reason=partial(reason_of, podgroups=podgroups))
+    failed = await causes(client, chosen, None if all_namespaces else namespace)
+
+    def reason(job: Document) -> str:
+        return reason_of(job, podgroups) or failed.get(key_of(job), "")
+
+    draw = partial(table, all_namespaces=all_namespaces, reason=reason)
     show(chosen, output, draw, wide_table, headed=bool(jobs))
 
 
