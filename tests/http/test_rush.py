@@ -8,7 +8,7 @@ import pytest
 
 from tests.waiting import until
 from volcano.http import rush
-from volcano.http.rush import REST_SECONDS, resting_in_a_rush
+from volcano.http.rush import TURN_SECONDS, resting_in_a_rush
 
 
 class Clock:
@@ -19,11 +19,11 @@ class Clock:
         self.rests = 0
 
     def sleep(self, seconds: float) -> None:
-        assert seconds == REST_SECONDS
+        assert seconds == pytest.approx(TURN_SECONDS)
         self.rests += 1
 
     def monotonic(self) -> float:
-        return self.rests * REST_SECONDS
+        return self.rests * TURN_SECONDS
 
     def thread_time(self) -> float:
         return self.monotonic() * self.share
