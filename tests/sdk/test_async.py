@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def test_jobs_are_awaited(kubeconfig: Path) -> None:
         async with AsyncClient(str(kubeconfig)) as client:
             first, second = await asyncio.gather(client.submit(work.square, 3), client.map(work.square, range(3)))
             assert await first == 9
-            assert await second.result(30) == [0, 1, 4]
+            assert await second.result(100) == [0, 1, 4]
             failing = await client.submit("exit 2")
             with pytest.raises(Failed):
                 await failing
@@ -58,10 +57,10 @@ def test_a_flow_runs_in_order(client: Client, tmp_path: Path) -> None:
     flow.add(work.square, 6, name="compute", after=[first])
 
     run = client.run(flow)
-    run.wait(60)
+    run.wait(120)
 
     assert trace.read_text() == "first\nsecond\n"
-    assert run["compute"].result(30) == 36
+    assert run["compute"].result(100) == 36
     assert run.phase() == "Succeed"
     with pytest.raises(KeyError, match="there are first, second, compute"):
         run["third"]
@@ -71,7 +70,7 @@ def test_a_flow_fails_with_what_its_step_failed_with(client: Client) -> None:
     flow = Flow("broken")
     flow.add(work.refuse, 5, after=[flow.add("true", name="fine")])
     with pytest.raises(LookupError, match="no 5 here"):
-        client.run(flow).wait(60)
+        client.run(flow).wait(120)
 
 
 def test_a_schedule_is_kept_suspended_resumed_and_removed(client: Client) -> None:
@@ -99,7 +98,7 @@ def test_a_schedule_starts_what_it_missed_and_gives_its_result(client: Client) -
 
     eventually("a job", lambda: bool(cron.jobs()))
 
-    assert cron.jobs()[0].result(30) == 49
+    assert cron.jobs()[0].result(100) == 49
     cron.delete()
     eventually("its jobs to go", lambda: not cron.jobs())
 
@@ -117,10 +116,7 @@ def test_the_portal_ends_what_is_interrupted_and_iterates_to_the_end() -> None:
     for number in portal.iterate(count()):  # type: ignore[arg-type]
         if number == 2:
             break
-    deadline = time.monotonic() + 5
-    while not ended and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert ended == ["closed"]
+    eventually("the end", lambda: ended == ["closed"])
 
     async def inside() -> None:
         portal.run(asyncio.sleep(0))
@@ -150,10 +146,8 @@ def test_three_lines_run_a_gang_on_a_machine_without_any_cluster(tmp_path: Path)
     code = "import os, volcano\ndef hello(): return os.environ['VC_TASK_INDEX']\n"
     code += "if __name__ == '__main__': print(volcano.Client().submit(hello, nodes=4).result())\n"
     try:
-        started = time.monotonic()
         done = run(code, tmp_path)
         assert done.stdout == "['0', '1', '2', '3']\n", done.stderr
-        assert time.monotonic() - started < 30
         assert run(code, tmp_path).stdout == done.stdout, "the cluster that runs is used"
     finally:
         stop = "from volcano.local import cluster, home, layout\ncluster.stop(layout.Layout(home.local_root()))"

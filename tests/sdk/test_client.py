@@ -31,7 +31,7 @@ from volcano.sdk import (
     WaitTimeout,
 )
 
-LONG = 30.0
+LONG = 120.0
 
 
 def api(client: Client, verb: str, *arguments: Any, **keywords: Any) -> Any:
@@ -95,7 +95,7 @@ def test_what_a_function_prints_is_its_log_and_what_it_returns_is_not(client: Cl
 
 def test_a_result_can_be_asked_for_by_another_program(client: Client, kubeconfig: Path) -> None:
     job = client.submit(work.square, 3)
-    code = f"from volcano import Client; print(Client({str(kubeconfig)!r}).job({job.name!r}).result(30))"
+    code = f"from volcano import Client; print(Client({str(kubeconfig)!r}).job({job.name!r}).result(100))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == "9\n"
 
@@ -118,7 +118,7 @@ def test_one_failure_ends_a_gang_and_not_an_array(client: Client) -> None:
     array = client.map(work.fail_on, range(3), [1, 1, 1])
     with pytest.raises(LookupError, match="no 1 here"):
         array.result(LONG)
-    assert (array.status().succeeded, array.status().failed) == (2, 1)
+    eventually("all to be counted", lambda: (array.status().succeeded, array.status().failed) == (2, 1))
 
 
 def test_a_failure_tells_the_exit_code_and_the_last_words(client: Client) -> None:
@@ -162,7 +162,7 @@ def test_admission_refuses_with_the_field_and_leaves_nothing(client: Client) -> 
     assert str(raised.value).endswith(
         "create the queue (vcctl queue create -n nowhere) or name another one (vcctl queue list)"
     )
-    assert names_of_secrets(client) == before
+    assert names_of_secrets(client) <= before
 
 
 def test_what_can_never_start_is_not_waited_for(client: Client, queue: str) -> None:
@@ -267,13 +267,14 @@ def test_why_a_job_waits_is_what_vcctl_explain_says(client: Client, queue: str) 
     first.wait(LONG, until="running")
     second = client.submit("true", cpu=1, queue=queue)
     eventually("the second job to be seen", lambda: second.status().phase is Phase.PENDING)
+    eventually("the reason", lambda: (why := second.why_pending()) and why["stage"] == "enqueue")
     reason = second.why_pending()
     assert reason is not None
     assert (reason["stage"], reason["blocker"]) == ("enqueue", "small")
     assert first.why_pending() is None
     with pytest.raises(WaitTimeout, match="Pending"):
         second.wait(2)
-    assert any(event["reason"] == "Unschedulable" for event in second.events())
+    eventually("an event", lambda: any(event["reason"] == "Unschedulable" for event in second.events()))
 
 
 def test_a_job_waits_for_others(client: Client) -> None:
@@ -286,11 +287,13 @@ def test_a_job_waits_for_others(client: Client) -> None:
         third.result(LONG)
 
 
-def test_many_jobs_are_found_waited_for_and_ended_by_label(client: Client) -> None:
-    labels = {"sweep": "one"}
-    jobs = [client.submit(f"sleep {seconds}", labels=labels) for seconds in (1.0, 0.1, 60)]
+def test_many_jobs_are_found_waited_for_and_ended_by_label(client: Client, tmp_path: Path) -> None:
+    labels, go = {"sweep": "one"}, tmp_path / "go"
+    commands = (f"until [ -e '{go}' ]; do sleep 0.1; done", "true", "sleep 600")
+    jobs = [client.submit(command, labels=labels) for command in commands]
     finished = client.as_completed(jobs)
     assert next(finished).name == jobs[1].name
+    go.touch()
     assert next(finished).name == jobs[0].name
     assert sorted(job.name for job in client.jobs(labels)) == sorted(job.name for job in jobs)
     assert [job.name for job in client.cancel(labels)] == [jobs[2].name]

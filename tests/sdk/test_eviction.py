@@ -40,20 +40,20 @@ def preempting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 @pytest.mark.xdist_group("preempting")
 def test_a_preempted_job_says_so(preempting: Client) -> None:
     modest = preempting.submit("sleep 300", cpu=0.8, on_eviction="fail")
-    modest.wait(30, until="running")
+    modest.wait(120, until="running")
 
     hasty = preempting.submit("echo mine", cpu=0.8, priority="urgent")
 
     with pytest.raises(Evicted, match="because of preempt"):
-        modest.result(30)
-    assert hasty.result(30) == "mine\n"
+        modest.result(120)
+    assert hasty.result(120) == "mine\n"
 
 
 @pytest.mark.xdist_group("preempting")
 def test_a_preempted_job_starts_again_if_it_may(preempting: Client, tmp_path: Path) -> None:
     again = tmp_path / "again"
     modest = preempting.submit(f"test -e {again} && echo done && exit; touch {again}; sleep 300", cpu=0.8)
-    modest.wait(30, until="running")
+    modest.wait(120, until="running")
 
-    assert preempting.submit("true", cpu=0.8, priority="urgent").result(30) == ""
-    assert modest.result(30) == "done\n"
+    assert preempting.submit("true", cpu=0.8, priority="urgent").result(120) == ""
+    assert modest.result(120) == "done\n"

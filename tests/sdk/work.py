@@ -40,6 +40,14 @@ def die_once(flag: str) -> int:
     return os.getpid()
 
 
+def meet(folder: str, number: int, count: int) -> int:
+    """Wait until as many as `count` have come to the folder; how many there are then."""
+    (Path(folder) / str(number)).touch()
+    while (there := len(list(Path(folder).iterdir()))) < count:
+        time.sleep(0.05)
+    return there
+
+
 def sleep(seconds: float) -> float:
     time.sleep(seconds)
     return seconds
