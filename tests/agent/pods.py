@@ -1,17 +1,13 @@
-"""Pods, and patience, as the agent's tests need them."""
+"""Pods as the agent's tests need them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import msgspec
-from hypothesis import HealthCheck, settings
 
 from volcano.api import keys
 from volcano.api.core.pods import Pod
-
-BUSY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-"""for properties: that the machine has other work is no fault"""
 
 
 def pod(name: str = "batch", qos: str = "BE", *, cpu: str = "500", memory: str = "1Gi", **more: Any) -> Pod:

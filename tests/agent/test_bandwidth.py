@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.agent.pods import BUSY_MACHINE, pod
+from tests.agent.pods import pod
 from volcano.agent.bandwidth import Limits, Senders, bytes_per_second, counters, devices, limiting, limits_of, senders
 from volcano.agent.configuration import NetworkQos
 from volcano.agent.networkcommand import COMMANDS, Flags, changed, run
@@ -28,7 +28,6 @@ def test_sizes_that_are_none(text: str) -> None:
         bytes_per_second(text)
 
 
-@BUSY_MACHINE
 @given(st.integers(1, 1_000_000), st.integers(1, 1000), st.integers(1, 1000), st.integers(1, 1000))
 def test_percentages_of_the_rate(rate: int, watermark: int, low: int, high: int) -> None:
     limits = limits_of(str(rate), NetworkQos(watermark=watermark, low=low, high=high))

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.agent import trees
-from tests.agent.pods import BUSY_MACHINE
 from tests.waiting import eventually
 from volcano.agent.cgroups import Hierarchy
 from volcano.agent.keeper import Keeper, NodeTaken, Undo, keep, undo_all
@@ -110,7 +109,7 @@ WRITES = st.lists(
 )
 
 
-@settings(BUSY_MACHINE, max_examples=30)
+@settings(max_examples=30)
 @given(WRITES, st.sets(st.integers(0, 20)), st.booleans())
 def test_whatever_was_written_and_restored_in_between_the_keeper_ends_where_it_began(
     writes: list[tuple[str, str, str]], restores: set[int], dies: bool

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.agent.pods import BUSY_MACHINE, from_containers, pod
+from tests.agent.pods import from_containers, pod
 from volcano.agent import eviction, oversubscription, throttling, values
 from volcano.agent.configuration import ConfigurationError, Evicting, Throttling, default_text, read
 from volcano.agent.qos import Amount, BatchNames, level, requested
@@ -29,7 +29,6 @@ def test_levels(text: str, wanted: int) -> None:
 # Oversubscription
 
 
-@BUSY_MACHINE
 @given(BOTH, BOTH, BOTH, st.integers(1, 100))
 def test_more_usage_never_offers_more(total: Amount, usage: Amount, more: Amount, ratio: int) -> None:
     first = oversubscription.spare(total, usage, ratio)
@@ -38,7 +37,6 @@ def test_more_usage_never_offers_more(total: Amount, usage: Amount, more: Amount
     assert 0 <= second.memory <= first.memory <= total.memory
 
 
-@BUSY_MACHINE
 @given(st.lists(BOTH, min_size=1, max_size=30))
 def test_the_mean_lies_between_the_last_samples(samples: list[Amount]) -> None:
     window = oversubscription.Window()
@@ -80,7 +78,6 @@ def test_patches_of_the_status() -> None:
 # Eviction
 
 
-@BUSY_MACHINE
 @given(st.lists(st.integers(0, 79), max_size=20))
 def test_no_pressure_below_the_high_watermark(usage: list[int]) -> None:
     pressure = eviction.Pressure()
@@ -89,7 +86,6 @@ def test_no_pressure_below_the_high_watermark(usage: list[int]) -> None:
         assert not pressure.on
 
 
-@BUSY_MACHINE
 @given(PERCENTS, PERCENTS)
 def test_at_the_low_watermark_nothing_is_under_pressure(cpu: int, memory: int) -> None:
     pressure, marks = eviction.Pressure(), Evicting()
@@ -151,13 +147,11 @@ RULES = st.builds(
 MILLI = st.integers(0, 500_000)
 
 
-@BUSY_MACHINE
 @given(MILLI, MILLI, st.none() | MILLI)
 def test_nothing_is_throttled_when_disabled(allocatable: int, online: int, last: int | None) -> None:
     assert throttling.next_limit(allocatable, online, last, Throttling(enable=False)) is None
 
 
-@BUSY_MACHINE
 @given(MILLI, MILLI, MILLI, st.none() | MILLI, RULES)
 def test_limits_fall_as_online_usage_grows(
     allocatable: int, online: int, more: int, last: int | None, rules: Throttling
@@ -169,7 +163,6 @@ def test_limits_fall_as_online_usage_grows(
         assert second <= first
 
 
-@BUSY_MACHINE
 @given(st.integers(1, 500_000), MILLI, RULES)
 def test_a_limit_grows_little_by_little(allocatable: int, last: int, rules: Throttling) -> None:
     limit = throttling.next_limit(allocatable, 0, last, rules)
@@ -211,7 +204,6 @@ def test_pods_without_batch_resources_are_left_alone() -> None:
     assert values.resources(from_containers([{"name": "a"}]), NAMES, "v1") == values.PodFiles()
 
 
-@BUSY_MACHINE
 @given(MILLI, MILLI)
 def test_shares_and_weights_grow_with_requests(one: int, other: int) -> None:
     low, high = sorted((one, other))
@@ -219,7 +211,6 @@ def test_shares_and_weights_grow_with_requests(one: int, other: int) -> None:
     assert 1 <= values.weight(low) <= values.weight(high) <= 10_000
 
 
-@BUSY_MACHINE
 @given(st.integers(-1, 1 << 40), st.text("0123456789x", max_size=12))
 def test_bursts_stay_within_the_quota(quota: int, asked: str) -> None:
     assert 0 <= values.burst(quota, {keys.QUOTA_BURST_TIME: asked}) <= max(0, quota)

@@ -116,7 +116,7 @@ ZONES = st.sampled_from(
 MOMENTS = st.datetimes(at("2018-01-01").replace(tzinfo=None), at("2027-01-01").replace(tzinfo=None))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(FIELDS, ZONES, MOMENTS)
 def test_the_next_time_is_the_first_minute_that_matches(fields, zone: str, moment: datetime.datetime) -> None:
     """Against the definition: minute by minute, what does the clock on the wall show?"""
@@ -131,7 +131,7 @@ def test_the_next_time_is_the_first_minute_that_matches(fields, zone: str, momen
     assert (minute == found) if found is not None and found <= horizon else not _matches(schedule, minute)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(FIELDS, ZONES, MOMENTS, st.integers(1, 10**6))
 def test_the_latest_time_has_none_after_it(fields, zone: str, moment: datetime.datetime, seconds: int) -> None:
     schedule = cron.parse(" ".join(fields), cron.zone_of(zone))

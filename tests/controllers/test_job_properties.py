@@ -169,5 +169,5 @@ class JobLife(RuleBasedStateMachine):
 
 def test_random_histories() -> None:
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-    histories = settings(max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=checks)
+    histories = settings(max_examples=100, stateful_step_count=40, suppress_health_check=checks)
     run_state_machine_as_test(JobLife, settings=histories)

@@ -194,7 +194,7 @@ class FlowLife(RuleBasedStateMachine):
 
 def histories(count: int, steps: int) -> settings:
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-    return settings(max_examples=count, stateful_step_count=steps, deadline=None, suppress_health_check=checks)
+    return settings(max_examples=count, stateful_step_count=steps, suppress_health_check=checks)
 
 
 def test_random_histories() -> None:

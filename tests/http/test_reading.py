@@ -93,7 +93,7 @@ def split(raw: bytes, cuts: list[int]) -> list[bytes]:
     return [raw[start:end] for start, end in pairwise(edges)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(raw_request(), min_size=1, max_size=4), st.lists(st.integers(0, 2000), max_size=20))
 def test_however_the_bytes_are_split_the_requests_are_those_h11_sees(requests: list[bytes], cuts: list[int]) -> None:
     raw = b"".join(requests)
@@ -102,7 +102,7 @@ def test_however_the_bytes_are_split_the_requests_are_those_h11_sees(requests: l
     assert all(same(mine, other) for mine, other in zip(ours, theirs, strict=True))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.lists(raw_request(), min_size=1, max_size=3),
     st.lists(st.tuples(st.integers(0, 2000), st.sampled_from([b"", b"\r", b"\n", b"\0", b":", b" ", b"0", b"\xff"]))),
@@ -122,7 +122,7 @@ def test_damaged_requests_are_never_understood_differently(
         assert same(mine, other), (mine, other)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=5))
 def test_noise_gives_refusals_not_exceptions(noise: bytes, cuts: list[int]) -> None:
     exchanges = read_ours(split(noise, cuts))

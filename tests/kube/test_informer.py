@@ -290,7 +290,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(STEPS, max_size=25), st.booleans(), st.integers(0, 2**16))
 def test_whatever_happens_store_and_callbacks_end_up_equal_to_the_server(
     steps: list[tuple[str, str]], watch_list: bool, seed: int

@@ -88,7 +88,7 @@ def test_shutting_down_finishes_what_is_ready() -> None:
     asyncio.run(main())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 4), max_size=40), st.integers(1, 4))
 def test_no_key_is_worked_on_twice_at_once_and_none_is_lost(keys: list[int], workers: int) -> None:
     async def main() -> None:

@@ -26,7 +26,7 @@ from volcano.local.apiserver.merging.patch import json_patch, merge_patch
 from volcano.local.apiserver.merging.shapes import shape_of
 from volcano.local.apiserver.merging.strategic import strategic_patch
 
-FEW = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "60")), deadline=None)
+FEW = settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "60")))
 INFO = Registry.standard().get(PODS)
 NAMES = st.sampled_from(
     ["metadata", "spec", "containers", "name", "env", "ports", "labels", "$patch", "$retainKeys", "finalizers", "x"]

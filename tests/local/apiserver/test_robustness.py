@@ -73,7 +73,7 @@ def whole(kind: str) -> Document:
     return document
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(min_value=0))
 def test_damaged_objects_are_refused_or_stored(seed: int) -> None:
     async def attempt() -> None:
@@ -110,7 +110,7 @@ OPERATIONS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(min_value=0))
 def test_damaged_requests_about_pods_are_understood(seed: int) -> None:
     async def attempt() -> None:

@@ -97,7 +97,7 @@ operations = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(operations)
 def test_every_visible_revision_equals_the_model(steps: list[tuple[str, str, str]]) -> None:
     asyncio.run(follow(steps))
@@ -279,7 +279,7 @@ def test_a_full_disk_fails_the_write_and_nothing_else(tmp_path: Any) -> None:
     assert [entry.key for entry in Store.open(path).scan("pods")] == ["a/kept", "a/later", "a/small"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(operations)
 def test_a_reopened_store_is_what_was_committed(steps: list[tuple[str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
