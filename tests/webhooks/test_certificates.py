@@ -10,6 +10,7 @@ from cryptography import x509
 
 from volcano.webhooks.certificates import LIFETIME, CertificateError, Identity, is_due, issue, read_files
 from volcano.webhooks.identity import FileIdentity
+from volcano.webhooks.registration import Endpoint
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
 HOSTS = ["hooks.volcano-system.svc", "127.0.0.1"]
@@ -30,6 +31,19 @@ def test_a_certificate_is_for_its_hosts_and_signed_by_its_authority():
     certificate.verify_directly_issued_by(authority)
     assert identity.names() == set(HOSTS)
     assert identity.expires == NOW + LIFETIME
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://hooks", "hooks"),
+        ("https://hooks:8443/below", "hooks"),
+        ("https://[fd00::1]:8443", "fd00::1"),
+        ("https://[fd00::1]", "fd00::1"),
+    ],
+)
+def test_it_is_for_the_host_of_a_url(url: str, host: str):
+    assert Endpoint(url=url).hosts() == [host]
 
 
 def test_it_is_due_well_before_it_ends_and_when_the_hosts_changed():

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
 
 from volcano.api import keys
 from volcano.api.admission import (
@@ -78,8 +79,7 @@ class Endpoint:
     def hosts(self) -> list[str]:
         """The names a certificate must be for."""
         if self.url:
-            host = self.url.partition("://")[2].partition("/")[0]
-            return [host.rpartition(":")[0].strip("[]") if ":" in host else host]
+            return [urlsplit(self.url).hostname or ""]
         name, namespace = self.service, self.namespace
         return [f"{name}.{namespace}.svc", f"{name}.{namespace}", name, f"{name}.{namespace}.svc.cluster.local"]
 
