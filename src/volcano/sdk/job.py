@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from volcano.api import batch, bus, keys
 from volcano.api.resources import EVENTS, JOBS, PODS
-from volcano.jobs import logs as job_logs
+from volcano.jobs import events as happened, logs as job_logs
 from volcano.jobs.control import send_command
 from volcano.jobs.watching import states
 from volcano.kube.errors import ApiError, Conflict, NotFound
@@ -68,11 +68,7 @@ class AsyncJob:
     async def events(self) -> list[Document]:
         """What happened to it, its podgroup and its members, oldest first."""
         found = (await self._api.list(EVENTS.untyped, self.namespace)).items
-        ours = [one for one in found if self._is_about_us((one.get("involvedObject") or {}).get("name", ""))]
-        return sorted(ours, key=lambda one: one.get("lastTimestamp") or one.get("eventTime") or "")
-
-    def _is_about_us(self, name: str) -> bool:
-        return name == self.name or name.startswith(f"{self.name}-")
+        return happened.in_order(one for one in found if happened.about(one, JOBS.kind, self.name))
 
     async def why_pending(self) -> Document | None:
         """Why it waits, as `vcctl explain job` has it: stage, code, numbers, who is in the way. None if it need not."""
