@@ -361,7 +361,7 @@ class Cluster:
         nodes.nonzero[row, CPU] += profile.milli_cpu_scored * sign
         nodes.nonzero[row, MEMORY] += profile.memory_scored * sign
         nodes.pod_count[row] += sign
-        nodes.changes.add(row)
+        nodes.changes.add(row, profile if sign == 1 and not takes else None)
         if self.on_pods_moved:
             self._tell_moved(np.array([row], dtype=np.intp), np.array([sign], dtype=np.int64), profile, status)
 

@@ -34,16 +34,20 @@ class ChangeLog:
         self._rows = array("q")
         self._base = 0
         self._keep = keep
+        self.taker: Profile | None = None
+        """Set if the last change is that one pod, of this profile, came to use its row, and nothing else."""
 
     @property
     def cursor(self) -> int:
         return self._base + len(self._rows)
 
-    def add(self, row: int) -> None:
+    def add(self, row: int, taker: Profile | None = None) -> None:
         self._rows.append(row)
+        self.taker = taker
 
     def extend(self, rows: Iterable[int]) -> None:
         self._rows.extend(rows)
+        self.taker = None
 
     def since(self, cursor: int) -> Index | None:
         """The rows that changed after `cursor`, some perhaps twice, or None when that is no longer known."""

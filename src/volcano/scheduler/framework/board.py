@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from volcano.scheduler.cluster.nodes import Column, Index, Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import CPU, MEMORY, Vector
+from volcano.scheduler.framework.forecast import Forecast
 from volcano.scheduler.framework.guard import guarded_term
 from volcano.scheduler.framework.options import SHARD_HARD
 from volcano.scheduler.framework.reasons import FITS, Codes, FitError, Reason, Refusal, Stage
@@ -62,6 +63,9 @@ class Board:
         self._terms: Sequence[ScoreTerm] | None = None
         self.coupled = session.hooks.any("couples_nodes", profile)
         self._cursor = session.nodes.changes.cursor
+        self._forecast = Forecast(self)
+        self._is_foreseeable = False
+        """Whether a replica changes its own node only, and in nothing but verdict, room and local score."""
         self._fill(None)
 
     def refresh(self) -> None:
@@ -71,23 +75,50 @@ class Board:
         if cursor == self._cursor:
             return
         changed = changes.since(self._cursor)
+        is_one_more = cursor == self._cursor + 1 and self._is_own(changes.taker)
         self._cursor = cursor
         if changed is None:
+            self._forecast.forget()
             self._fill(None)
             return
         positions = self.session.positions_of(changed)
-        if len(positions):
+        if is_one_more:
+            self._add_replica(positions)
+        elif len(positions):
+            self._forecast.forget()
             self._fill(positions)
         self._repair_coupled(changed)
+
+    def _is_own(self, taker: Profile | None) -> bool:
+        """Whether what changed last is that a pod of this profile was placed, and what that changes can be foreseen."""
+        return self._is_foreseeable and taker is not None and self.session.is_alike(taker, self.profile)
+
+    def _add_replica(self, positions: Index) -> None:
+        """A node has taken one more replica: the same as to fill its row."""
+        (position,) = positions.tolist()
+        known = self._forecast.after_replica(position)
+        if known is None:
+            self._fill(positions)
+            self._forecast.look_ahead()
+            return
+        code, score = known
+        self.codes[position] = code
+        self.local[position] = score
+        self.idle_room[position] -= 1
+        self.future_room[position] -= 1
+        room = min(self.idle_room[position], self.future_room[position])
+        self.open_scores[position] = score if code == FITS and room > 0 else -np.inf
 
     def _repair_coupled(self, changed: Index) -> None:
         """Rows whose verdict or score the plugins say has changed because others did."""
         for affected in self.session.hooks.callbacks("affected"):
             more = affected(self.profile, changed)
             if more is None:
+                self._forecast.forget()
                 self._fill(None, coupled_only=True)
                 return
             if len(more):
+                self._forecast.forget()
                 self._fill(self.session.positions_of(more), coupled_only=True)
 
     def normalized(self, feasible: Mask) -> Scores | None:
@@ -205,6 +236,7 @@ class Board:
         self._normalized = [
             _Normalized(term, np.asarray(term.raw(self.profile, rows)).copy()) for term in terms if term.normalize
         ]
+        self._is_foreseeable = not self.coupled and all(column.term.settled for column in self._normalized)
 
     def _local_score(self, rows: Rows, where: Any) -> Scores:
         total: Scores = self._settled[where]

@@ -285,6 +285,10 @@ class Session:
             board = self._boards[key] = Board(self, profile)
         return board
 
+    def is_alike(self, left: Profile, right: Profile) -> bool:
+        """Whether the two have one board."""
+        return left.id == right.id if self._judged_by_queue else left.like == right.like
+
     def positions_of(self, rows: Index) -> Index:
         """Where these rows stand in `rows`; rows that are not there are left out."""
         positions = self._positions[rows]
