@@ -67,10 +67,8 @@ async def _serve(flags: Flags) -> None:
     client = Client(HttpTransport(load(flags.kubeconfig or None, None, flags.master or None)), user_agent=PROGRAM)
     scheduler = Scheduler(client, flags)
     servers = await _listen(scheduler, flags)
-    dumps: set[asyncio.Task[tuple[int, str]]] = set()
     if flags.cache_dumper:
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGUSR1, lambda: dumps.add(loop.create_task(_dump(scheduler))))
+        _dump_on_signal(scheduler)
     try:
         with stop_on_signals() as stop:
             async with resting_in_a_rush():
@@ -79,6 +77,18 @@ async def _serve(flags: Flags) -> None:
         for server in servers:
             await server.close(grace_seconds=1.0)
         await client.close()
+
+
+def _dump_on_signal(scheduler: Scheduler) -> None:
+    loop = asyncio.get_running_loop()
+    under_way: set[asyncio.Task[tuple[int, str]]] = set()
+
+    def dump() -> None:
+        task = loop.create_task(_dump(scheduler))
+        under_way.add(task)  # or the loop might forget it
+        task.add_done_callback(under_way.discard)
+
+    loop.add_signal_handler(signal.SIGUSR1, dump)
 
 
 async def _dump(scheduler: Scheduler) -> tuple[int, str]:
