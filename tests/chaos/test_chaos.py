@@ -1,6 +1,6 @@
 """Any process killed, paused or restarted at any moment, under gangs, preemption, restarts and cancellations.
 
-What the API server says of its own history must hold at every version: see `invariants`. VOLCANO_SEED repeats a run as
+What the API server wrote down must hold at every version: see `history` and `invariants`. VOLCANO_SEED repeats a run as
 far as processes can be repeated; VOLCANO_CHAOS_ROUNDS makes it longer.
 """
 
@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.chaos import invariants
-from tests.chaos.history import Recorder
+from tests.chaos import history, invariants
 from tests.chaos.load import NAMESPACE, Load
 from tests.kube_cluster import control_plane, crashing, volcano
 from tests.kube_cluster.programs import Programs
@@ -110,7 +109,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     if why := control_plane.absence():
         pytest.skip(why)
     with Programs(tmp_path) as programs:
-        address = control_plane.start(tmp_path, programs)
+        address = control_plane.start(tmp_path, programs, options=history.OPTIONS)
         volcano.start(tmp_path, programs, address, crashing.LEASE)
         volcano.start_scheduler(tmp_path, programs, address, STANDBYS[0], crashing.LEASE)
         volcano.start_controllers(programs, address, STANDBYS[1], crashing.LEASE)
@@ -136,7 +135,7 @@ def test_every_promise_is_kept(cluster: Cluster, tmp_path: Path, rounds: int) ->
     kubeconfig = cluster.address.kubeconfig
     (tmp_path / "marks").mkdir()
     load = Load(kubeconfig, random.Random(seed), tmp_path / "marks")
-    recorder = Recorder(kubeconfig, NAMESPACE)
+    recorder = history.Recorder(cluster.address.etcd, NAMESPACE)
     done: Counter[str] = Counter()
 
     with recorder.running():
@@ -152,16 +151,18 @@ def test_every_promise_is_kept(cluster: Cluster, tmp_path: Path, rounds: int) ->
             print("\n".join(asyncio.run(left_standing(cluster, jobs))))
         broken += invariants.orphans(asyncio.run(emptied(cluster)))
 
-    history = recorder.changes()
-    broken += invariants.over_allocated(history, milli_cpu)
-    broken += invariants.bound_twice(history)
-    broken += invariants.half_gangs(history, account.minimum, HALF_GANG_SECONDS)
+    changes = recorder.changes()
+    assert {change.kind for change in changes} == {kind.plural for kind in history.KINDS}
+    broken += invariants.over_allocated(changes, milli_cpu)
+    broken += invariants.bound_twice(changes)
+    broken += invariants.half_gangs(changes, account.minimum, HALF_GANG_SECONDS)
+    broken += [f"not seen: {gap}" for gap in recorder.gaps]
     print(
-        f"{dict(done)}; {len(history)} changes, {recorder.gaps} gaps; {len(account.ends)} jobs, {account.unanswered} "
+        f"{dict(done)}; {len(changes)} changes; {len(account.ends)} jobs, {account.unanswered} "
         "requests without an answer"
     )
     if broken:
-        (tmp_path / "history.json").write_text(json.dumps([dataclasses.asdict(change) for change in history]))
+        (tmp_path / "history.json").write_text(json.dumps([dataclasses.asdict(change) for change in changes]))
     assert not broken, "\n".join(broken)
 
 
