@@ -5,13 +5,16 @@ from __future__ import annotations
 import shlex
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import kr8s
 import pytest
 from kr8s.objects import ConfigMap, Deployment, Namespace, Pod
 
+from tests.kube_cluster.programs import free_ports
 from tests.kubectl.objects import deployment, pod
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.xdist_group("clients"),
@@ -24,6 +27,7 @@ def api(kubeconfig: str, name: str) -> Iterator[Any]:
     api = kr8s.api(kubeconfig=kubeconfig, namespace=name)
     namespace = Namespace({"metadata": {"name": name}}, api=api)
     namespace.create()
+    eventually("the service account", lambda: list(api.get("serviceaccounts")))
     yield api
     namespace.delete()
 
@@ -69,8 +73,11 @@ def test_patches_and_labels(api: Any) -> None:
     assert (dict(made.data), dict(made.labels)) == ({"kept": "1", "new": "1"}, {"seen": "yes"})
 
 
-def test_a_log_is_followed(api: Any) -> None:
-    assert list(started(api, "echo one; sleep 0.3; echo two").logs(follow=True)) == ["one", "two"]
+def test_a_log_is_followed(api: Any, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    talking = started(api, f"echo one; until [ -e '{go}' ]; do sleep 0.1; done; echo two")
+    go.touch()
+    assert list(talking.logs(follow=True)) == ["one", "two"]
 
 
 def test_a_command_runs_in_a_pod(api: Any) -> None:
@@ -102,8 +109,7 @@ def test_volcanos_kinds_are_found_by_their_plural(api: Any) -> None:
 
 
 def test_a_port_of_a_pod_is_forwarded(api: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     listening = f"import socket as s; l = s.create_server(('127.0.0.1', {port})); print('open', flush=True)"
     answering = "c, _ = l.accept(); c.sendall(c.recv(9)[::-1])"
     serving = started(api, f"exec python3 -c {shlex.quote(f'{listening}; {answering}')}")

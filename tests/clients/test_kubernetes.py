@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from kubernetes import client, config, dynamic, watch
 from kubernetes.client import ApiException, CoreV1Api, V1ConfigMap, V1ObjectMeta
 from kubernetes.stream import portforward, stream
 
+from tests.kube_cluster.programs import free_ports
 from tests.kubectl.objects import deployment, pod
 from tests.waiting import eventually
 
@@ -38,6 +38,7 @@ def generic(connection: client.ApiClient, tmp_path: Path) -> dynamic.DynamicClie
 @pytest.fixture
 def namespace(core: CoreV1Api, name: str) -> Iterator[str]:
     core.create_namespace(client.V1Namespace(metadata=V1ObjectMeta(name=name)))
+    eventually("the service account", lambda: core.list_namespaced_service_account(name).items)
     yield name
     core.delete_namespace(name)
 
@@ -50,10 +51,10 @@ def started(core: CoreV1Api, namespace: str, script: str) -> str:
     """The name of a pod whose shell script runs."""
     core.create_namespaced_pod(namespace, pod("p", "sh", "-c", script))
     watching = watch.Watch()
-    for event in watching.stream(core.list_namespaced_pod, namespace, timeout_seconds=30):
+    for event in watching.stream(core.list_namespaced_pod, namespace, timeout_seconds=120):
         if event["object"].status.phase == "Running":
             return "p"
-    raise AssertionError("the pod did not start in 30 s")
+    raise AssertionError("the pod did not start in 120 s")
 
 
 def test_lists_come_in_pages_of_one_snapshot(core: CoreV1Api, namespace: str) -> None:
@@ -77,7 +78,7 @@ def test_a_watch_resumes_where_the_last_one_ended(core: CoreV1Api, namespace: st
     core.create_namespaced_config_map(namespace, config_map("b"))
     seen = []
     watching = watch.Watch()
-    options: dict[str, Any] = {"field_selector": "metadata.name!=kube-root-ca.crt", "timeout_seconds": 30}
+    options: dict[str, Any] = {"field_selector": "metadata.name!=kube-root-ca.crt", "timeout_seconds": 120}
     for event in watching.stream(core.list_namespaced_config_map, namespace, resource_version=version, **options):
         seen.append((event["type"], event["object"].metadata.name))
         break
@@ -145,7 +146,7 @@ def test_a_service_leads_to_its_pods(connection: client.ApiClient, core: CoreV1A
     client.AppsV1Api(connection).create_namespaced_deployment(namespace, deployment("d"))
     spec = {"selector": {"app": "d"}, "ports": [{"port": 80}]}
     core.create_namespaced_service(namespace, {"metadata": {"name": "d"}, "spec": spec})
-    for event in watch.Watch().stream(core.list_namespaced_endpoints, namespace, timeout_seconds=30):
+    for event in watch.Watch().stream(core.list_namespaced_endpoints, namespace, timeout_seconds=120):
         subsets = event["object"].subsets
         if subsets and subsets[0].addresses:
             break
@@ -155,8 +156,10 @@ def test_a_service_leads_to_its_pods(connection: client.ApiClient, core: CoreV1A
     assert subsets[0].addresses[0].ip == pod_of_service.status.pod_ip
 
 
-def test_a_log_is_read_and_followed(core: CoreV1Api, namespace: str) -> None:
-    name = started(core, namespace, "echo one; sleep 0.3; echo two")
+def test_a_log_is_read_and_followed(core: CoreV1Api, namespace: str, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    name = started(core, namespace, f"echo one; until [ -e '{go}' ]; do sleep 0.1; done; echo two")
+    go.touch()
 
     followed = list(watch.Watch().stream(core.read_namespaced_pod_log, name, namespace))
     whole = core.read_namespaced_pod_log(name, namespace, _preload_content=False).data
@@ -185,8 +188,7 @@ def test_a_command_talks_over_a_stream(core: CoreV1Api, namespace: str) -> None:
 
 
 def test_a_port_of_a_pod_is_forwarded(core: CoreV1Api, namespace: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     serving = (
         f"import http.server as h; h.HTTPServer(('127.0.0.1', {port}), h.SimpleHTTPRequestHandler).serve_forever()"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from lightkube import ApiError, Client, KubeConfig
 from lightkube.generic_resource import create_global_resource
 from lightkube.models.core_v1 import Container, PodSpec
 from lightkube.models.meta_v1 import ObjectMeta
-from lightkube.resources.core_v1 import ConfigMap, Namespace, Pod
+from lightkube.resources.core_v1 import ConfigMap, Namespace, Pod, ServiceAccount
 from lightkube.types import PatchType
+
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("clients")
 
@@ -22,6 +25,7 @@ Queue = create_global_resource("scheduling.volcano.sh", "v1beta1", "Queue", "que
 def client(kubeconfig: str, name: str) -> Iterator[Client]:
     client = Client(config=KubeConfig.from_file(kubeconfig), namespace=name, field_manager="lightkube")
     client.create(Namespace(metadata=ObjectMeta(name=name)))
+    eventually("the service account", lambda: list(client.list(ServiceAccount)))
     yield client
     client.delete(Namespace, name)
 
@@ -49,7 +53,7 @@ def test_a_watch_goes_on_from_a_list(client: Client) -> None:
     names(listing)
     client.create(config_map("new", **mine))
     client.delete(ConfigMap, "old")
-    events = client.watch(ConfigMap, resource_version=listing.resourceVersion, server_timeout=30, **mine)
+    events = client.watch(ConfigMap, resource_version=listing.resourceVersion, server_timeout=120, **mine)
 
     assert [(operation, found.metadata.name) for operation, found in (next(events), next(events))] == [
         ("ADDED", "new"),
@@ -78,11 +82,14 @@ def test_applies_conflict_until_they_are_forced(client: Client) -> None:
     assert forced.data == {"shared": "2"}
 
 
-def test_a_pod_becomes_ready_and_its_log_is_followed(client: Client) -> None:
-    container = Container(name="main", image="busybox", command=["sh", "-c", "echo one; sleep 0.3; echo two"])
+def test_a_pod_becomes_ready_and_its_log_is_followed(client: Client, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    script = f"echo one; until [ -e '{go}' ]; do sleep 0.1; done; echo two"
+    container = Container(name="main", image="busybox", command=["sh", "-c", script])
     spec = PodSpec(nodeName="local", restartPolicy="Never", containers=[container])
     client.create(Pod(metadata=ObjectMeta(name="p"), spec=spec))
     client.wait(Pod, "p", for_conditions=["Ready"])
+    go.touch()
 
     assert list(client.log("p", follow=True)) == ["one\n", "two\n"]
 

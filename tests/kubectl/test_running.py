@@ -10,6 +10,8 @@ from tests.kubectl.objects import deployment, pod, vcjob
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.kubectl.harness import Kubectl
 
 pytestmark = pytest.mark.xdist_group("kubectl")
@@ -27,9 +29,11 @@ def test_a_pod_runs_to_its_end_and_leaves_its_log(kubectl: Kubectl) -> None:
     assert "Completed" in kubectl("get", "pod", "p").out
 
 
-def test_logs_are_followed_while_they_are_written(kubectl: Kubectl) -> None:
-    kubectl.create(pod("p", "sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.3; done"))
+def test_logs_are_followed_while_they_are_written(kubectl: Kubectl, tmp_path: Path) -> None:
+    script = f"echo 1; until [ -e '{tmp_path}/go' ]; do sleep 0.1; done; for i in 2 3; do sleep 0.3; echo $i; done"
+    kubectl.create(pod("p", "sh", "-c", script))
     kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].started}=true", "pod/p", "--timeout=90s")
+    (tmp_path / "go").touch()
     assert kubectl("logs", "-f", "p").out == "1\n2\n3\n"
     assert kubectl("logs", "-l", "app=p", "--prefix", "--timestamps").out.count("[pod/p/main]") == 3
 
@@ -110,7 +114,7 @@ def test_a_node_is_drained(kubectl: Kubectl) -> None:
 
 def test_run_and_expose(kubectl: Kubectl) -> None:
     kubectl(
-        "run", "p", "--image=busybox", "--command", "--overrides", '{"spec":{"nodeName":"local"}}', "--", "sleep", "9"
+        "run", "p", "--image=busybox", "--command", "--overrides", '{"spec":{"nodeName":"local"}}', "--", "sleep", "600"
     )
     kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s")
     kubectl("expose", "pod", "p", "--port=80")
@@ -135,11 +139,12 @@ def test_a_gang_is_followed_to_its_end(kubectl: Kubectl) -> None:
     ]
     lines = kubectl("logs", "-l", "volcano.sh/job-name=gang", "--tail=-1").out.splitlines()
     assert sorted(lines) == ["member 0", "member 1", "member 2"]
-    assert "ExecuteAction" in kubectl("describe", "vcjob", "gang").out
-    assert "Scheduled" in kubectl("get", "events", "--field-selector=involvedObject.kind=Pod").out
+    eventually("word of the action", lambda: "ExecuteAction" in kubectl("describe", "vcjob", "gang").out)
+    of_pods = ("get", "events", "--field-selector=involvedObject.kind=Pod")
+    eventually("word of the pods", lambda: "Scheduled" in kubectl(*of_pods).out)
     kubectl("delete", "vcjob", "gang", "--timeout=90s")
     eventually("the pods to go", lambda: not kubectl.get("pods")["items"])
-    assert kubectl.get("pg")["items"] == []
+    eventually("the podgroup to go", lambda: not kubectl.get("pg")["items"])
 
 
 def test_top_shows_what_runs_and_where(kubectl: Kubectl) -> None:
@@ -147,8 +152,8 @@ def test_top_shows_what_runs_and_where(kubectl: Kubectl) -> None:
     kubectl("wait", "--for=condition=Ready", "pod/busy", "--timeout=90s")
 
     def shown() -> bool:
-        rows = kubectl("top", "pods").column("CPU(cores)")
-        return bool(rows) and int(rows[0].removesuffix("m")) > 10
+        seen = kubectl.run("top", "pods")
+        return seen.code == 0 and "busy" in seen.out and int(seen.column("CPU(cores)")[0].removesuffix("m")) > 10
 
     eventually("the load to be seen", shown)
     assert kubectl("top", "nodes").column("NAME")

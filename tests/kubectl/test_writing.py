@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.kubectl.objects import config_map, deployment, pod, vcjob
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,7 +210,7 @@ def test_labels_annotations_images_and_taints(kubectl: Kubectl) -> None:
     assert (container["image"], container["env"]) == ("other", [{"name": "A", "value": "1"}])
     kubectl("taint", "node", "local", "t=x:PreferNoSchedule")
     kubectl("taint", "node", "local", "t-")
-    assert not kubectl.get("node", "local")["spec"].get("taints")
+    eventually("no taint", lambda: not kubectl.get("node", "local")["spec"].get("taints"))
 
 
 def test_replace_needs_the_latest_version(kubectl: Kubectl) -> None:
@@ -292,7 +293,7 @@ def test_custom_kinds_come_and_go(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=document(definition))
     kubectl("wait", "--for=condition=Established", f"crd/things.{group}", "--timeout=90s")
     thing = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {}}
-    kubectl("apply", "-f", "-", stdin=document(thing))
+    eventually("the kind to be served", lambda: kubectl.run("apply", "-f", "-", stdin=document(thing)).code == 0)
     assert kubectl("get", f"things.{group}").column("SIZE") == ["3"]
     too_small = {**thing, "spec": {"size": 0}}
     assert "spec.size" in kubectl("apply", "-f", "-", stdin=document(too_small), fails=True).err
