@@ -50,6 +50,15 @@ def test_what_was_promised_is_kept_hundreds_of_times(conf: str, draw: Draw, afte
     promises_outlive_the_scheduler(conf, draw, after)
 
 
+def test_the_node_is_named_for_as_long_as_the_promise_stands() -> None:
+    """The first note may be overtaken by the next before it is written."""
+    world = build(FAULTS["backfill gave up the place for which another pod had just been evicted"][1], "chart-evicting")
+
+    notes = [[(pod.name, pod.nominated_node) for pod in world.cycle().pods] for _ in range(3)]
+
+    assert notes == [[("g1-0", "n0")]] * 3
+
+
 def promises_outlive_the_scheduler(conf: str, draw: Draw, after: int) -> None:
     """The scheduler is killed after so many cycles, when all that it decided has been written."""
     world = build(draw, conf)

@@ -54,10 +54,10 @@ def pod_verdict(session: Session, task: Task) -> tuple[str, str, str]:
         case Status.ALLOCATED:
             return reason, f"{possibly}minAvailable is satisfied", ""
         case Status.PIPELINED:
-            nominated = node if task.evicted else ""
+            nominated = node if task.evicted else task.promised  # again, until it is written
             return reason, f"{possibly}resource is released and minAvailable is satisfied", nominated
     error = session.fit_errors.get(task.uid) if status is Status.PENDING else None
-    return reason, _about_job(session, task) if error is None else told(session, task, error), ""
+    return reason, _about_job(session, task) if error is None else told(session, task, error), task.promised
 
 
 def _status(task: Task) -> Status:
