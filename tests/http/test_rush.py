@@ -79,6 +79,25 @@ def test_a_quiet_loop_never_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loop.clock.rests == 0
 
 
+def test_a_loop_that_is_starting_does_not_rest_until_it_was_calm_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, share=0.5, wakeups_per_look=10)
+    busy = iter(range(25))
+
+    def thread_time() -> float:
+        return next(busy, 24) * 1.0
+
+    async def run() -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(loop.clock, "thread_time", thread_time)
+            async with resting_in_a_rush():
+                await until(lambda: next(busy, None) is None)
+                assert loop.looks == 0
+                assert loop.clock.rests == 0
+                await until(lambda: loop.clock.rests > 0)
+
+    asyncio.run(run())
+
+
 def test_wakeups_of_a_thread_are_counted() -> None:
     async def run() -> int:
         before = rush._wakeups()

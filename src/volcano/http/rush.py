@@ -22,6 +22,8 @@ TURN_SECONDS: Final = 0.004
 """So seldom turns begin in a rush: short beside the answers of a server that is busy."""
 CALM_SHARE: Final = 0.05
 """With so little of a processor, the rush is over."""
+CALM_LOOKS: Final = 10
+"""So long a loop has to be calm for once before it ever rests: what a daemon does as it starts is to be over soon."""
 
 
 @asynccontextmanager
@@ -43,6 +45,7 @@ async def resting_in_a_rush() -> AsyncIterator[None]:
 
 
 async def _rest_in_a_rush() -> None:
+    await _first_calm()
     before = _wakeups()
     while True:
         await asyncio.sleep(LOOK_SECONDS)
@@ -51,6 +54,14 @@ async def _rest_in_a_rush() -> None:
             await _rest_until_calm()
             now = _wakeups()
         before = now
+
+
+async def _first_calm() -> None:
+    calm = 0
+    while calm < CALM_LOOKS:
+        used = time.thread_time()
+        await asyncio.sleep(LOOK_SECONDS)
+        calm = calm + 1 if time.thread_time() - used < CALM_SHARE * LOOK_SECONDS else 0
 
 
 async def _rest_until_calm() -> None:
