@@ -165,7 +165,7 @@ def test_one_request_that_hangs_costs_no_leadership() -> None:
 
         client = Client(InProcessTransport(handle))
         name = {"name": "volcano", "namespace": "volcano-system", "identity": "a"}
-        elector = LeaderElector(client, **name, lease_seconds=3.0, renew_seconds=2.0, retry_seconds=0.1)
+        elector = LeaderElector(client, **name, lease_seconds=60.0, renew_seconds=5.0, retry_seconds=0.1)
         await elector.acquire()
         version = api.version
         holding = asyncio.create_task(elector.hold())
