@@ -109,16 +109,20 @@ def test_endpoints_follow_the_pods_of_a_service() -> None:
             parts = await place.client.list(ENDPOINT_SLICES.untyped, "default")
             return sum(len(part.get("endpoints") or ()) for part in parts.items)
 
+        async def pods() -> int:
+            return len(await place.names(PODS))
+
         await place.create(SERVICES, "web", {"selector": {"app": "web"}, "ports": [{"port": 80}]})
         await until(lambda: is_count(ready, 0))
         await place.create(DEPLOYMENTS, "web", web(3))
         await until(lambda: is_count(ready, 3))
-        assert await in_slices() == 3
+        await until(lambda: is_count(in_slices, 3))
         await place.client.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}}, "default")
         await until(lambda: is_count(ready, 1))
+        await until(lambda: is_count(pods, 1))
         [one] = await place.names(PODS)
         await place.client.patch(PODS, one, {"metadata": {"labels": {"app": "other"}}}, "default")
-        await until(lambda: is_count(ready, 1))  # the replica set makes another one
+        await until(lambda: is_count(ready, 0))
         await place.client.delete(SERVICES, "web", "default")
         await until(lambda: is_count(ready, -1))
         await until(lambda: is_count(in_slices, 0))
