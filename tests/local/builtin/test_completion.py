@@ -9,6 +9,7 @@ import pytest
 from volcano.api.meta import JsonObject
 from volcano.local.builtin import completion
 from volcano.local.builtin.views import ConditionView, Meta, PodSpecView, PodStatusView, PodView
+from volcano.local.times import timestamp
 
 NOW = 1000.0
 
@@ -18,7 +19,7 @@ def job(status: JsonObject | None = None, **spec: Any) -> JsonObject:
 
 
 def worker(name: str, phase: str = "Running", *, ended: float = 0.0) -> PodView:
-    changed = ConditionView(type="Ready", status="False", last_transition_time=completion.timestamp(ended))
+    changed = ConditionView(type="Ready", status="False", last_transition_time=timestamp(ended))
     return PodView(
         metadata=Meta(name=name, namespace="default", uid=name, creation_timestamp="1970-01-01T00:00:00Z"),
         spec=PodSpecView(node_name="n1"),
@@ -57,7 +58,7 @@ def test_enough_successes_complete_the_job() -> None:
         ("SuccessCriteriaMet", "CompletionsReached"),
         ("Complete", "CompletionsReached"),
     ]
-    assert result.status["completionTime"] == completion.timestamp(NOW)
+    assert result.status["completionTime"] == timestamp(NOW)
     assert result.status["succeeded"] == 2
 
 
@@ -78,7 +79,7 @@ def test_failures_are_retried_after_growing_pauses_up_to_the_limit() -> None:
 
 
 def test_a_deadline_fails_the_job() -> None:
-    started = {"startTime": completion.timestamp(NOW - 60)}
+    started = {"startTime": timestamp(NOW - 60)}
 
     assert ("Failed", "DeadlineExceeded") in condition(step(job(started, activeDeadlineSeconds=60), worker("a")).status)
     assert step(job(started, activeDeadlineSeconds=90), worker("a")).again_seconds == pytest.approx(30.1)

@@ -32,9 +32,6 @@ class BatchJobController(Controller):
             Callbacks(self._pod_seen, lambda _old, new: self._pod_seen(new), lambda old: self._pod_seen(old, gone=True))
         )
 
-    def _add(self, document: JsonObject) -> None:
-        self.queue.add(f"{document['metadata']['namespace']}/{document['metadata']['name']}")
-
     def _forget(self, document: JsonObject) -> None:
         self._expectations.forget(document["metadata"]["uid"])
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import islice
 
 from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.local.builtin.views import PodView
+from volcano.local.times import seconds_since_epoch, timestamp
 
 DEFAULT_BACKOFF_LIMIT = 6
 _FIRST_DELAY_SECONDS = 10.0
@@ -100,7 +100,7 @@ def _end(job: JsonObject, tally: _Tally, now: float) -> tuple[str, str, str] | N
 
 def _deadline(job: JsonObject) -> float | None:
     seconds, start = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
-    return None if seconds is None or not start else _seconds(start) + seconds
+    return None if seconds is None or not start else seconds_since_epoch(start) + seconds
 
 
 def _watch_deadline(job: JsonObject, now: float, result: JobStep) -> None:
@@ -147,7 +147,7 @@ def _backoff_left(tally: _Tally, now: float) -> float:
 
 def _ended_at(pod: PodView) -> float:
     changes = [c.last_transition_time or "" for c in pod.status.conditions if c.type == "Ready"]
-    return _seconds(max(changes, default="") or pod.metadata.creation_timestamp or "")
+    return seconds_since_epoch(max(changes, default="") or pod.metadata.creation_timestamp or "")
 
 
 def _status(job: JsonObject, tally: _Tally, now: float, condition: tuple[str, str, str] | None = None) -> JsonObject:
@@ -211,7 +211,7 @@ def finished_condition(job: JsonObject) -> JsonObject | None:
 def expires_in(job: JsonObject, now: float) -> float | None:
     """Seconds until a finished job is to be deleted; None when it is to stay."""
     seconds, end = job["spec"].get("ttlSecondsAfterFinished"), finished_condition(job)
-    return None if seconds is None or end is None else _seconds(end["lastTransitionTime"]) + seconds - now
+    return None if seconds is None or end is None else seconds_since_epoch(end["lastTransitionTime"]) + seconds - now
 
 
 def decorate(pod: JsonObject, job: JsonObject, index: int | None) -> JsonObject:
@@ -239,11 +239,3 @@ def ranges(indexes: set[int]) -> str:
         else:
             parts.append([index, index])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
-
-
-def timestamp(seconds: float) -> str:
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _seconds(time: str) -> float:
-    return datetime.fromisoformat(time).timestamp() if time else 0.0

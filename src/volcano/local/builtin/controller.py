@@ -10,6 +10,7 @@ import logging
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from volcano.api.meta import JsonObject
 from volcano.kube.client import Client
 from volcano.kube.errors import ApiError, Conflict
 from volcano.kube.workqueue import WorkQueue
@@ -36,6 +37,10 @@ class Controller(ABC):
     @abstractmethod
     async def reconcile(self, key: str) -> float | None:
         """Act on one object; the seconds after which to look again, if any."""
+
+    def _add(self, document: JsonObject) -> None:
+        """Look at an object that a watch tells of."""
+        self.queue.add(f"{document['metadata']['namespace']}/{document['metadata']['name']}")
 
     async def run(self) -> None:
         """Work on keys until cancelled. `connect` has been called and the world is synced."""

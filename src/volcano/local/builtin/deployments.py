@@ -26,9 +26,6 @@ class DeploymentController(Controller):
             Callbacks(self._add_owner, lambda _old, new: self._add_owner(new), self._add_owner)
         )
 
-    def _add(self, document: JsonObject) -> None:
-        self.queue.add(f"{document['metadata']['namespace']}/{document['metadata']['name']}")
-
     def _add_owner(self, replica_set: JsonObject) -> None:
         for owner in replica_set["metadata"].get("ownerReferences") or []:
             if owner.get("controller") and owner["kind"] == "Deployment":

@@ -19,6 +19,7 @@ from volcano.local.builtin.controller import Controller
 from volcano.local.builtin.views import PodView
 from volcano.local.builtin.world import BY_NODE, World
 from volcano.local.node.registration import LEASE_NAMESPACE
+from volcano.local.times import timestamp
 
 _LOOK_SECONDS = 5.0
 _STRIKES = 3
@@ -116,7 +117,7 @@ class NodeController(Controller):
         node = self.world.nodes.store.get(key)
         if node is None:
             return await self._release_pods(key)
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        now = timestamp(time.time())
         try:
             if self._is_silent(key):
                 conditions = nodehealth.unknown_conditions(node, now)

@@ -87,9 +87,6 @@ class OwnerController(Controller):
         except NotFound:
             return
 
-    def _add(self, owner: JsonObject) -> None:
-        self.queue.add(f"{owner['metadata']['namespace']}/{owner['metadata']['name']}")
-
     def _forget(self, owner: JsonObject) -> None:
         self.revisions.forget(owner["metadata"]["uid"])
         self._expectations.forget(owner["metadata"]["uid"])

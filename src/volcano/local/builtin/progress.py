@@ -6,11 +6,11 @@ Neighbours: `rollout` decides the steps; `deployments` writes the status.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from volcano.api.meta import JsonObject
 from volcano.local.builtin.rollout import count_of, current, limits
 from volcano.local.builtin.scaling import wanted
+from volcano.local.times import seconds_since_epoch, timestamp
 
 DEFAULT_DEADLINE_SECONDS = 600
 _TOTALS = ("replicas", "readyReplicas", "availableReplicas")
@@ -49,7 +49,7 @@ def _seconds_left(deployment: JsonObject, now: float) -> float | None:
     stored = _stored(deployment, "Progressing")
     if seconds is None or stored is None or deployment["spec"].get("paused"):
         return None
-    return datetime.fromisoformat(stored["lastUpdateTime"]).timestamp() + float(seconds) - now
+    return seconds_since_epoch(stored["lastUpdateTime"]) + float(seconds) - now
 
 
 def _progress(deployment: JsonObject, name: str, *, is_complete: bool, is_late: bool) -> tuple[str, str, str]:
@@ -70,7 +70,7 @@ def _condition(
     said = {"type": kind, "status": truth, "reason": reason, "message": message}
     if stored is not None and not has_moved and all(stored.get(key) == value for key, value in said.items()):
         return stored
-    time = datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    time = timestamp(now)
     since = stored["lastTransitionTime"] if stored is not None and stored["status"] == truth else time
     return {**said, "lastUpdateTime": time, "lastTransitionTime": since}
 

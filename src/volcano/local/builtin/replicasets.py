@@ -31,9 +31,6 @@ class ReplicaSetController(Controller):
         self.world.replica_sets.add_handler(Callbacks(self._add, lambda _old, new: self._add(new), self._forget))
         self.world.pods.add_handler(Callbacks(self._pod_seen, lambda _old, new: self._pod_seen(new), self._pod_gone))
 
-    def _add(self, document: JsonObject) -> None:
-        self.queue.add(f"{document['metadata']['namespace']}/{document['metadata']['name']}")
-
     def _forget(self, document: JsonObject) -> None:
         self._expectations.forget(document["metadata"]["uid"])
 

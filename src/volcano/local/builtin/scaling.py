@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from volcano.api.meta import JsonObject
 from volcano.local.builtin.views import PodView
+from volcano.local.times import seconds_since_epoch
 
 BURST = 500
 
@@ -48,7 +48,7 @@ def status(replica_set: JsonObject, pods: Sequence[PodView], now: float) -> tupl
     active = [pod for pod in pods if pod.is_active]
     ready = [since for pod in active if (since := pod.ready_since) is not None]
     patience = int(replica_set["spec"].get("minReadySeconds") or 0)
-    waits = [_seconds(since) + patience - now for since in ready] if patience else []
+    waits = [seconds_since_epoch(since) + patience - now for since in ready] if patience else []
     pending = [wait for wait in waits if wait > 0]
     count = len(active)
     return {
@@ -58,7 +58,3 @@ def status(replica_set: JsonObject, pods: Sequence[PodView], now: float) -> tupl
         "availableReplicas": len(ready) - len(pending),
         "observedGeneration": replica_set["metadata"].get("generation", 0),
     }, min(pending, default=None)
-
-
-def _seconds(time: str) -> float:
-    return datetime.fromisoformat(time).timestamp() if time else 0.0

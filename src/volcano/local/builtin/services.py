@@ -32,7 +32,7 @@ class ServiceController(Controller):
         self._wanted = asyncio.Event()
 
     def connect(self) -> None:
-        self.world.services.add_handler(Callbacks(self._seen, lambda _old, new: self._seen(new), self._gone))
+        self.world.services.add_handler(Callbacks(self._seen, lambda _old, new: self._seen(new), self._add))
         self._pods.add_handler(Callbacks(self._pod_seen, self._pod_changed, self._pod_seen))
 
     async def run(self) -> None:
@@ -83,12 +83,6 @@ class ServiceController(Controller):
         if service["spec"].get("selector"):
             self._wanted.set()
             self._add(service)
-
-    def _gone(self, service: JsonObject) -> None:
-        self._add(service)
-
-    def _add(self, service: JsonObject) -> None:
-        self.queue.add(f"{service['metadata']['namespace']}/{service['metadata']['name']}")
 
     def _pod_changed(self, old: Backend, new: Backend) -> None:
         if old.metadata.labels != new.metadata.labels:

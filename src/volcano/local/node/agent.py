@@ -27,6 +27,7 @@ from volcano.local.node.layout import Layout
 from volcano.local.node.runtime import ProcessRuntime, Run
 from volcano.local.node.sources import PlanError, PodFacts
 from volcano.local.node.status import Place
+from volcano.local.times import seconds_since_epoch, timestamp
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +203,7 @@ class NodeAgent:
         if is_over:
             self._release(uid)
         if not is_terminal:
-            place = Place(self.identity.address, run.plan["address"], status.timestamp(run.plan["started_at"]))
+            place = Place(self.identity.address, run.plan["address"], timestamp(run.plan["started_at"]))
             await self._write(pod, status.pod_status(pod, run.plan, run.report, place, time.time()))
         if is_over and "deletionTimestamp" in metadata:
             await self._delete(pod)
@@ -221,7 +222,7 @@ class NodeAgent:
         others = [requests for other, requests in self._active.items() if other != uid]
         refusal = admission.admit(pod, others, self.identity.allocatable)
         if refusal is not None:
-            place = Place(self.identity.address, "", status.timestamp(now))
+            place = Place(self.identity.address, "", timestamp(now))
             await self._write(pod, status.failed_status(pod, place, refusal.reason, refusal.message, now))
             return
         self._active[uid] = admission.requests_of(pod)
@@ -258,17 +259,17 @@ class NodeAgent:
         containers = [(c["name"], c.get("image") or "") for c in pod["spec"]["containers"]]
         if shown.get("phase") != "Running":
             address = self._facts(pod).pod_ip
-            started = status.timestamp(now)
+            started = timestamp(now)
             self._ends[uid] = now + (script.seconds or 0.0)
             await self._write(pod, simulation.running_status(containers, self.identity.address, address, started))
             return
         if script.seconds is None:
             return
-        left = (self._ends.get(uid) or status.seconds_since_epoch(shown["startTime"]) + script.seconds) - now
+        left = (self._ends.get(uid) or seconds_since_epoch(shown["startTime"]) + script.seconds) - now
         if left > 0:
             self._queue.add_after(uid, left)
             return
-        finished = simulation.finished_status(containers, script.exit_code, shown["startTime"], status.timestamp(now))
+        finished = simulation.finished_status(containers, script.exit_code, shown["startTime"], timestamp(now))
         await self._write(pod, finished)
 
     # Telling the API
@@ -278,7 +279,7 @@ class NodeAgent:
         if pod is None:
             return
         now = time.time()
-        place = Place(self.identity.address, "", (pod.get("status") or {}).get("startTime") or status.timestamp(now))
+        place = Place(self.identity.address, "", (pod.get("status") or {}).get("startTime") or timestamp(now))
         make = status.failed_status if error.is_final else status.waiting_status
         try:
             await self._write(pod, make(pod, place, error.reason, error.message, now))

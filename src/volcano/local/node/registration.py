@@ -18,7 +18,7 @@ from volcano.api.meta import JsonObject
 from volcano.api.resources import LEASES, NODES
 from volcano.kube.client import Client
 from volcano.kube.errors import AlreadyExists, ApiError, NotFound
-from volcano.local.node.status import timestamp
+from volcano.local.times import timestamp
 
 log = logging.getLogger(__name__)
 

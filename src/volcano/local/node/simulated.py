@@ -23,7 +23,7 @@ from volcano.kube.informer import Callbacks, Informer
 from volcano.local.node import simulation
 from volcano.local.node.registration import NodeDescription, register, renew_lease
 from volcano.local.node.spec import NodeSpec
-from volcano.local.node.status import seconds_since_epoch, timestamp
+from volcano.local.times import seconds_since_epoch, timestamp
 
 log = logging.getLogger(__name__)
 

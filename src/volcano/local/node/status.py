@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from volcano.api.meta import JsonObject
 from volcano.local.node.supervisor.documents import (
@@ -18,6 +17,7 @@ from volcano.local.node.supervisor.documents import (
     PodReport,
 )
 from volcano.local.node.supervisor.lifecycle import has_begun
+from volcano.local.times import timestamp
 
 _IMMEDIATE_SECONDS = 0.5
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
@@ -30,10 +30,6 @@ class Place:
     host_ip: str
     pod_ip: str
     start_time: str
-
-
-def timestamp(seconds: float) -> str:
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pod_status(pod: JsonObject, plan: PodPlan, report: PodReport, place: Place, now: float) -> JsonObject:
@@ -238,11 +234,6 @@ def _truth(value: bool) -> str:
 def _minutes(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
-
-
-def seconds_since_epoch(time: str) -> float:
-    """The inverse of `timestamp`."""
-    return datetime.fromisoformat(time).timestamp()
 
 
 def has_run(pod: JsonObject) -> bool:

@@ -10,11 +10,11 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from volcano.api.meta import JsonObject
 from volcano.local.node.runtime import Run
+from volcano.local.times import timestamp
 
 WINDOW_SECONDS = 0.25
 _STALE_SECONDS = 60.0
@@ -117,7 +117,7 @@ def _machine_memory(proc: Path) -> int:
 def _usage(before: Sample, now: Sample, place: Place) -> JsonObject:
     seconds = max(now.time - before.time, 1e-3)
     spent = max(now.cpu[place] - before.cpu.get(place, now.cpu[place]), 0)
-    when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    when = timestamp(time.time())
     return {
         "cpu": {"time": when, "usageNanoCores": int(spent / seconds), "usageCoreNanoSeconds": now.cpu[place]},
         "memory": {"time": when, "workingSetBytes": now.memory[place]},
