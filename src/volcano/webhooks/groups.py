@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from volcano.http.stamps import Stamps, stamps_of
 from volcano.webhooks.rules import ResourceGroup
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class WatchedGroups:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._seen: tuple[int, int] | None = None
+        self._seen: Stamps | None = None
         self.current: tuple[ResourceGroup, ...] | None = None
         self.refresh()
 
@@ -48,11 +49,7 @@ class WatchedGroups:
         """Read the file if it is another one than last time."""
         if self._path is None:
             return
-        try:
-            stat = self._path.stat()
-            seen = (stat.st_mtime_ns, stat.st_ino)
-        except OSError:
-            seen = (0, 0)
+        seen = stamps_of([self._path])
         if seen == self._seen:
             return
         self._seen = seen
