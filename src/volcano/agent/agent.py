@@ -42,7 +42,7 @@ class View:
     node: Node
     pods: tuple[Pod, ...]
     configuration: str
-    """text of the ConfigMap"""
+    """Text of the ConfigMap."""
 
 
 class Agent:

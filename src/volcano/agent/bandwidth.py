@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from volcano.api.core.pods import Pod
 
 DEVICE: Final = "volcano0"
-"""the intermediate device"""
+"""The intermediate device."""
 PREFERENCE: Final = 4242
-"""by which the filters that lead to it are told from those of others"""
+"""By which the filters that lead to it are told from those of others."""
 _ROOT, _ALL, _ONLINE, _OFFLINE = "1:", "1:1", "1:10", "1:20"
 _UNLIMITED: Final = "rate 1tbit burst 1mb cburst 1mb"
 _QUANTUM_BYTES: Final = 15_000

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from volcano.api.core.pods import Pod
 
 ROUNDS: Final = 6
-"""so many rounds in a row above the high watermark are pressure"""
+"""So many rounds in a row above the high watermark are pressure."""
 TAINT: Final = Taint(key=keys.OFFLINE_JOB_EVICTING, effect="NoSchedule")
 _ANNOTATIONS: Final = ("cpu-high", "memory-high", "cpu-low", "memory-low")
 

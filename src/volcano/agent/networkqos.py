@@ -33,7 +33,7 @@ class NetworkQos:
         self._shaper, self._keeper = shaper, keeper
         self._on = False
         self._lock = threading.Lock()
-        """commands of an interrupted round may still run when the agent stops"""
+        """Commands of an interrupted round may still run when the agent stops."""
 
     def start(self) -> None:
         """Lift what an agent may have left behind that ended together with its keeper."""

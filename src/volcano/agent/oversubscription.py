@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SAMPLES: Final = 10
 SURELY_EVERY: Final = 6
-"""rounds after which even a small change is reported"""
+"""Rounds after which even a small change is reported."""
 _NOTABLE_PERCENT: Final = 10
 
 

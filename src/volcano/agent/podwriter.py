@@ -11,7 +11,7 @@ from volcano.agent.qos import BatchNames
 from volcano.api.core.pods import Pod
 
 _MOST_IMPORTANT_BATCH: Final = 1
-"""levels above are not limited by batch resources"""
+"""Levels above are not limited by batch resources."""
 
 
 def write(pod: Pod, hierarchy: Hierarchy, names: BatchNames, features: Collection[str]) -> None:

@@ -16,7 +16,7 @@ _FILES: Final[dict[str, dict[Version, tuple[str, ...]]]] = {
     "MemoryQoS": {"v1": ("memory.qos_level",), "v2": ()},
     "MemoryQoSV2": {"v1": (), "v2": ("memory.high",)},
 }
-"""of these files one is enough; none of them: the feature is of the other version of cgroups"""
+"""Of these files one is enough; none of them: the feature is of the other version of cgroups."""
 _OTHER: Final = {"MemoryQoS": "MemoryQoSV2", "MemoryQoSV2": "MemoryQoS"}
 
 

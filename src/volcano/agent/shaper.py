@@ -46,7 +46,7 @@ class Shaper:
         self._run = run
         self._offline: frozenset[str] | None = None
         self._led: frozenset[str] = frozenset()
-        """devices that lead here, so that not all filters of all pods are read in every round"""
+        """Devices that lead here, so that not all filters of all pods are read in every round."""
 
     def limits(self) -> Limits | None:
         """What is in force; None when nothing is shaped, or not in full."""

@@ -16,7 +16,7 @@ from volcano.agent.qos import Amount
 _TICK_NANOSECONDS: Final = 10_000_000
 _IDLE_FIELDS: Final = (3, 4)
 _COUNTED_FIELDS: Final = 8
-"""user to steal: guest time is part of user time"""
+"""User to steal: guest time is part of user time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Machine:
     base_environment: Mapping[str, str]
     isolate: bool
     cgroups: Callable[[str], list[str]] = lambda _container: []
-    """the folders of a container's cgroups"""
+    """The folders of a container's cgroups."""
 
 
 def make_plan(pod: JsonObject, facts: PodFacts, sources: Sources, machine: Machine, started_at: float) -> PodPlan:
