@@ -16,7 +16,7 @@ from volcano.api.meta import ObjectMeta
 from volcano.api.scheduling import Queue as QueueObject
 from volcano.scheduler.cluster import requests
 from volcano.scheduler.cluster.queues import Queue
-from volcano.scheduler.cluster.resources import CPU, MEMORY, Dimensions, FloatVector, less_equal, unit_scale
+from volcano.scheduler.cluster.resources import CPU, MEMORY, Dimensions, FloatVector, fits, unit_scale
 from volcano.scheduler.plugins.capacity import accounts, reclaim
 from volcano.scheduler.plugins.capacity.accounts import Account
 from volcano.scheduler.plugins.capacity.plugin import _within_share
@@ -97,7 +97,7 @@ def _less_equal(call: Record) -> Answer:
     left, right = raw(args["receiver"], dimensions), raw(args["rr"], dimensions)
     if args["defaultValue"] == INFINITE:
         _fill_absent(right, args["rr"], dimensions)
-    return less_equal(left, right), call["want"][0]
+    return fits(left, right), call["want"][0]
 
 
 def _fill_absent(limit: FloatVector, recorded: Amounts, dimensions: Dimensions) -> None:

@@ -150,14 +150,6 @@ def fits(request: AnyVector, room: AnyVector) -> bool:
     return not bool((excess[relevant] >= EPSILON).any())
 
 
-def less_equal(left: AnyVector, right: AnyVector) -> bool:
-    """left ≤ right in every dimension that `left` has (absent is zero), with the slack of EPSILON."""
-    excess = left - right
-    present = left != 0
-    present[CPU] = present[MEMORY] = True
-    return not bool((excess[present] >= EPSILON).any())
-
-
 def exceeding(request: AnyVector, used: AnyVector, limit: AnyVector) -> list[int]:
     """The requested dimensions (pods aside) in which `used` goes beyond `limit`; strict, as quota checks are."""
     over = (request > 0) & (used > limit)

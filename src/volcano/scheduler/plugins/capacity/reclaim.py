@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano.scheduler.cluster.jobs import Job
-from volcano.scheduler.cluster.resources import EPSILON, PODS, AnyVector, FloatVector, less_equal
+from volcano.scheduler.cluster.resources import EPSILON, PODS, AnyVector, FloatVector, fits
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.victims import in_victim_order
 
@@ -56,7 +56,7 @@ class Victims:
         request = task.profile.request
         if not (_named(request) & self.asked).any():
             return False
-        if not less_equal(account.guarantee, self._holds(account) - request):
+        if not fits(account.guarantee, self._holds(account) - request):
             return False
         levels = self._levels(account, request)
         if levels is None:
@@ -127,7 +127,7 @@ class GangVictims:
             return False
         request = task.profile.request
         holds = self._held.get(account.queue.name, account.allocated)
-        if not less_equal(account.guarantee, holds - request):
+        if not fits(account.guarantee, holds - request):
             return False
         if not is_immediate(account, request) and not exceeds_share(account, holds, request):
             return False

@@ -14,7 +14,7 @@ import numpy as np
 
 from volcano.scheduler.cluster.jobs import Job, SubJob
 from volcano.scheduler.cluster.nodes import Index
-from volcano.scheduler.cluster.resources import FloatVector, less_equal
+from volcano.scheduler.cluster.resources import FloatVector, fits
 from volcano.scheduler.cluster.tasks import NO_NODE, Task
 from volcano.scheduler.framework.plugin import Plugin, Scores
 from volcano.scheduler.framework.session import Session
@@ -98,8 +98,8 @@ class NetworkTopologyAware(Plugin):
         if subject.allocated_hypernode:
             return True
         if purpose != "allocate":
-            return less_equal(needed, self.packing.allocatable(name))
-        return less_equal(needed, self.packing.idle(name)) or less_equal(needed, self.packing.future_idle(name))
+            return fits(needed, self.packing.allocatable(name))
+        return fits(needed, self.packing.idle(name)) or fits(needed, self.packing.future_idle(name))
 
     def _needed(self, subject: Job | SubJob) -> FloatVector:
         needed = np.zeros_like(self.session.total)
