@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.agent import colocation
+from tests.waiting import eventually
 from volcano.api import keys, resources
 from volcano.api.core.nodes import Node
 from volcano.sdk import Client, Evicted
@@ -23,16 +26,27 @@ WHY_NOT = colocation.absence()
 def test_a_job_runs_on_spare_resources_and_is_told_why_it_was_evicted() -> None:
     with colocation.colocation() as here, Client(str(here.cluster.kubeconfig)) as client:
         here.start_agent(every=0.2, features="-NetworkQoS,*")
-        colocation.wait(lambda: "kubernetes.io/batch-cpu" in node_of(here).status.allocatable, 30)
+        eventually("spare resources", lambda: "kubernetes.io/batch-cpu" in node_of(here).status.allocatable)
         job = client.submit(BUSY, template=TEMPLATE, on_eviction="fail")
-        job.wait(30, until="running")
+        job.wait(100, until="running")
         [pod] = job.members()
         cgroup = here.hierarchy.pod(pod["metadata"]["uid"], "BestEffort")
-        colocation.wait(lambda: here.quota(cgroup) == 30_000, 30)
-        here.configure(evictingConfig={"evictingCPUHighWatermark": 10, "evictingCPULowWatermark": 5})
-        with pytest.raises(Evicted, match="Evict offline pod due to cpu resource pressure"):
-            job.result(30)
-        assert keys.OFFLINE_JOB_EVICTING in [taint.key for taint in node_of(here).spec.taints]
+        eventually("its quota", lambda: here.quota(cgroup) == 30_000)
+        version = here.cluster.run(here.cluster.client.list(resources.NODES)).resource_version
+        with ThreadPoolExecutor() as pool:
+            marked = pool.submit(here.cluster.run, is_marked(here.cluster.client, version))
+            here.configure(evictingConfig={"evictingCPUHighWatermark": 10, "evictingCPULowWatermark": 5})
+            with pytest.raises(Evicted, match="Evict offline pod due to cpu resource pressure"):
+                job.result(100)
+            assert marked.result()
+
+
+async def is_marked(client: Client, version: str) -> bool:
+    """Whether the node tells, for however short a time after the version, that it is under pressure."""
+    async for event in client.watch(resources.NODES, resource_version=version):
+        if keys.OFFLINE_JOB_EVICTING in [taint.key for taint in event.object.spec.taints]:
+            return True
+    return False
 
 
 def node_of(here: colocation.Colocation) -> Node:

@@ -57,6 +57,14 @@ def parts(*values: str) -> list[dict[str, Any]]:
     return [document for document in yaml.safe_load_all(rendered(*values)) if document]
 
 
+def admission() -> str:
+    """The flag by which the chart tells its webhooks what to judge; they have no rights for more."""
+    deployments = [document for document in parts() if document["kind"] == "Deployment"]
+    containers = [container for each in deployments for container in each["spec"]["template"]["spec"]["containers"]]
+    arguments = [argument for container in containers for argument in container.get("args", ())]
+    return next(argument for argument in arguments if argument.startswith("--enabled-admission="))
+
+
 def apply(kubeconfig: Path, documents: Sequence[dict[str, Any]], *flags: str) -> str:
     """Server-side apply by kubectl; what it says."""
     command = [binaries.installed(), f"--kubeconfig={kubeconfig}", "apply", "--server-side", *flags, "-f", "-"]

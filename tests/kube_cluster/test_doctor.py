@@ -30,21 +30,37 @@ def test_a_queue_that_can_run_nothing_is_found(site: Site) -> None:
         }
     )
     try:
-        eventually("nothing but the queue to be found", lambda: findings(site) == {("error", f"queue {name}")})
+        await_findings(site, {("error", f"queue {name}")})
     finally:
         site.kubectl("delete", "queue", name)
 
 
 def test_a_healthy_cluster_has_nothing(site: Site) -> None:
-    eventually("what others left to go", lambda: not findings(site))
+    await_findings(site, set())
     assert site.vcctl("doctor").out == "nothing found\n"
 
 
-def findings(site: Site) -> set[tuple[str, str]]:
-    """How bad what is found is, and what it is about."""
+def await_findings(site: Site, expected: set[tuple[str, str]]) -> None:
+    """Wait until nothing else is found; what tests before have left goes soon."""
+    found: list[dict[str, str]] = []
+
+    def are_found() -> bool:
+        nonlocal found
+        found = findings(site)
+        return {(each["severity"], each["subject"]) for each in found} == expected
+
+    try:
+        eventually("the findings", are_found)
+    except AssertionError:
+        pytest.fail(f"found {found} instead of {expected}")
+
+
+def findings(site: Site) -> list[dict[str, str]]:
+    """What the doctor says now."""
     vcctl = Path(sysconfig.get_path("scripts"), "vcctl")
     environment = {**os.environ, "KUBECONFIG": str(site.kubectl.kubeconfig)}
     done = subprocess.run(
         [vcctl, "doctor", "-o", "json"], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
-    return {(each["severity"], each["subject"]) for each in json.loads(done.stdout)["findings"]}
+    found: list[dict[str, str]] = json.loads(done.stdout)["findings"]
+    return found

@@ -50,7 +50,7 @@ def start(root: Path, programs: Programs, address: Address, lease: Lease = QUICK
     url = f"https://127.0.0.1:{port}"
     chart.install(address, url)
     place = f"--listen-address=127.0.0.1:{port}", f"--webhook-url={url}", "--register-webhooks=false"
-    start_webhooks(programs, address, *place)
+    start_webhooks(programs, address, *place, chart.admission())
     start_controllers(programs, address, lease=lease)
     start_scheduler(root, programs, address, lease=lease)
     start_node(root, programs, address)
@@ -59,9 +59,9 @@ def start(root: Path, programs: Programs, address: Address, lease: Lease = QUICK
 
 
 def start_webhooks(programs: Programs, address: Address, *flags: str) -> None:
-    """`flags` say where they are."""
-    health, more = free_ports(1)[0], f"--enabled-admission={ADMISSION}"
-    _daemon(programs, "vc-webhook-manager", "volcano.webhooks.manager", address, health, *flags, more)
+    """`flags` say where they are; they judge everything unless these say otherwise."""
+    health, every = free_ports(1)[0], f"--enabled-admission={ADMISSION}"
+    _daemon(programs, "vc-webhook-manager", "volcano.webhooks.manager", address, health, every, *flags)
 
 
 def start_controllers(

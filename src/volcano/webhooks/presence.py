@@ -62,10 +62,13 @@ class Presence:
             pause = min(2 * pause, CHECK_SECONDS)
 
     async def keep(self) -> None:
-        """Register, then follow the source: trust comes first, then the new certificate is shown."""
+        """Register, then follow the source: trust comes first, then the new certificate is shown.
+
+        The first time is tried again soon: rights that are installed with us are known a moment later.
+        """
         assert self._shown is not None
         assert self._context is not None
-        registered = False
+        registered, pause = False, FIRST_RETRY_SECONDS
         while True:
             try:
                 identity = await self._source.current() if registered else self._shown
@@ -78,7 +81,8 @@ class Presence:
             else:
                 registered, self._problem, self._trouble = True, None, None
                 self._show(identity)
-            await asyncio.sleep(CHECK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS if registered else pause)
+            pause = min(2 * pause, CHECK_SECONDS)
 
     def _show(self, identity: Identity) -> None:
         assert self._context is not None
