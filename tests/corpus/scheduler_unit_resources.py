@@ -157,7 +157,7 @@ def _share(call: Record) -> Answer:
     for name in ("deserved", "allocated"):
         raw(recorded[name], dimensions)
     account = account_with(dimensions, recorded["deserved"], recorded["allocated"])
-    account.update_share()
+    account.settle()
     want = (call.get("argsAfter") or call["args"])["attr"]["share"]
     return account.share, pytest.approx(want)
 
