@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from tests.e2e.harness import Cluster, vcjob
+from tests.e2e.harness import Cluster, Document, vcjob
 from tests.waiting import eventually
 from volcano.api.resources import JOBS, PODGROUPS, QUEUES
+from volcano.kube.errors import BadRequest
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
@@ -88,6 +89,7 @@ def test_a_closed_queue_takes_no_jobs_and_says_so(cluster: Cluster) -> None:
     cluster("queue", "operate", "shut", "--action", "close")
     eventually("the queue to close", lambda: cluster.read(QUEUES, "shut")["status"].get("state") == "Closed")
 
+    eventually("admission to hear of it", lambda: is_refused(cluster, vcjob("late", "true", queue="shut")))
     refused = cluster("job", "run", "late", "--queue", "shut", "--", "true", fails=True)
     assert refused.status == 255
     assert "can only submit job to queue with state `Open`, queue `shut` status is `Closed`" in refused.err
@@ -99,6 +101,15 @@ def test_a_closed_queue_takes_no_jobs_and_says_so(cluster: Cluster) -> None:
     cluster("job", "delete", "late")
     cluster("queue", "delete", "shut")
     assert 'queues.scheduling.volcano.sh "shut" not found' in cluster("queue", "get", "shut", fails=True).err
+
+
+def is_refused(cluster: Cluster, job: Document) -> bool:
+    """Whether the cluster would refuse the job now."""
+    try:
+        cluster.talk(lambda client: client.create(JOBS.untyped, job, "default", dry_run=True))
+    except BadRequest:
+        return True
+    return False
 
 
 def test_jobs_and_queues_are_told_in_the_form_asked_for(cluster: Cluster) -> None:
