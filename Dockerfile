@@ -23,7 +23,9 @@ ENTRYPOINT ["vc-webhook-manager"]
 
 FROM volcano AS vc-agent
 # Root owns the cgroups of a node; tc and ip shape its network. The chart leaves root no capability it does not need.
+# hadolint ignore=DL3002
 USER 0:0
+# hadolint ignore=DL3008
 RUN apt-get update && apt-get install --yes --no-install-recommends iproute2 && rm -rf /var/lib/apt/lists/*
 EXPOSE 3300
 ENTRYPOINT ["vc-agent"]
