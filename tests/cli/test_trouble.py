@@ -131,6 +131,7 @@ def test_a_job_that_exists_is_left_as_it_is(vcctl: Terminal) -> None:
         (["job", "list", "--all-namespace"], "'--all-namespaces'"),
         (["job", "lits"], "Did you mean 'list'"),
         (["jop", "list"], "'job'"),
+        (["jo", "list"], "Did you mean 'job' or 'jobflow' or 'jobtemplate'?"),
         (["wait", "jop/train"], "did you mean 'job'?"),
     ],
 )

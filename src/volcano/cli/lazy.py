@@ -13,7 +13,7 @@ NEAR = 0.5
 
 
 class SuggestingGroup(click.Group):
-    """A group that names the nearest commands when it does not know one."""
+    """A group that names the commands that begin so, or the nearest, when it does not know one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -23,10 +23,13 @@ class SuggestingGroup(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], self.list_commands(ctx), n=2, cutoff=NEAR) if args else []
-            if near and "Did you mean" not in error.message:
+            if not args or not args[0]:
+                raise
+            known, word = self.list_commands(ctx), args[0]
+            near = [name for name in known if name.startswith(word)] or get_close_matches(word, known, 2, NEAR)
+            if near:
                 meant = " or ".join(map(repr, near))
-                raise click.UsageError(f"{error.message} Did you mean {meant}?", ctx) from error
+                raise click.UsageError(f"No such command {word!r}. Did you mean {meant}?", ctx) from error
             raise
 
 
