@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -81,13 +82,37 @@ def test_what_may_be_repeated_is_sent_again_when_the_kept_connection_was_closed(
 
 
 def test_what_may_have_been_done_is_not_sent_again() -> None:
-    with answering([PLAIN]) as (endpoint, heard):
+    with answering([PLAIN, b""]) as (endpoint, heard):
         client = BlockingClient(endpoint)
         now(client.request("GET", "/a"))
         with pytest.raises(ConnectionClosed):
             client.request("POST", "/b", body=b"x.").send(None)
 
-    assert len(heard) == 1
+    assert len(heard) == 2
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_not_used_for_what_cannot_be_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "server"  # the end of a unix socket is seen as soon as it is closed
+    ended = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        for _ in range(2):
+            taken, _ = listener.accept()
+            with taken:
+                request_on(taken)
+                taken.sendall(PLAIN)
+            ended.set()
+
+    with closing(socket.socket(socket.AF_UNIX)) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        thread = threading.Thread(target=serve, args=[listener], daemon=True)
+        thread.start()
+        client = BlockingClient(Endpoint(unix_path=str(path)))
+        now(client.request("GET", "/a"))
+        assert ended.wait(60)
+        assert now(client.request("POST", "/b", body=b"x.")).content == b"hi"
+        thread.join(60)
 
 
 def test_a_stream_has_a_connection_of_its_own() -> None:

@@ -193,6 +193,36 @@ def test_a_token_file_is_read_again_when_old_or_refused(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("broken", [b"", b" \n", b"\xff\xfe", b"half\nof it"])
+def test_a_token_file_that_is_being_written_leaves_the_old_token_for_a_moment(tmp_path: Path, broken: bytes) -> None:
+    now = [0.0]
+    path = tmp_path / "token"
+    path.write_text("one\n")
+    source = FileToken(path, clock=lambda: now[0])
+
+    async def main() -> None:
+        assert await source.current() == "one"
+        path.write_bytes(broken)
+        now[0] = 100
+        assert await source.current() == "one"
+        path.write_text("two")
+        now[0] = 102
+        assert await source.current() == "two"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"\n", "has no token"), (b"\xff\xfea", "not ASCII"), (b"a\nb", "line breaks"), (b"a\x00b", "control characters")],
+)
+def test_a_token_file_without_a_token_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    with pytest.raises(CredentialError, match=f"^{re.escape(str(path))}: .*{said}"):
+        asyncio.run(FileToken(path).current())
+
+
 def plugin(tmp_path: Path, script: str, **options: Any) -> ExecPlugin:
     path = tmp_path / "plugin"
     path.write_text(f"#!/bin/sh\n{script}\n")

@@ -5,6 +5,7 @@ Its coroutines never suspend, so that `volcano.cli.connection` can run them by h
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -90,6 +91,9 @@ class BlockingClient:
         """A connection on which the head of the answer has arrived."""
         while True:
             kept, self._kept = self._kept, None
+            if kept is not None and method not in REPLAYABLE and kept.was_closed:
+                kept.close()
+                kept = None
             connection = kept or self._connect(min(deadline, time.monotonic() + CONNECT_SECONDS))
             try:
                 connection.ask(payload, deadline, head_only=method == "HEAD")
@@ -173,6 +177,13 @@ class Connection:
     def reusable(self) -> bool:
         """Another request may be sent."""
         return self._complete and self._lasting
+
+    @property
+    def was_closed(self) -> bool:
+        """Between two exchanges: whether the server has ended the connection. It has nothing else to say then."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
 
     def ask(self, payload: bytes, deadline: float, *, head_only: bool) -> None:
         """Send a request and wait for the head of the answer."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 REREAD_SECONDS = 60.0
+RETRY_SECONDS = 1.0
 
 
 class CredentialError(ConnectionError):
@@ -43,24 +44,42 @@ class StaticToken:
 
 @dataclass(slots=True)
 class FileToken:
-    """A token kept in a file that somebody else renews, as a pod's service account token is."""
+    """A token kept in a file that somebody else renews, as a pod's service account token is.
+
+    While the file has none, as when it is just being written, the last one stays, and the file is soon read again.
+    """
 
     path: Path
     clock: Callable[[], float] = time.monotonic
     _token: str | None = None
-    _read_at: float = 0.0
+    _due: float = float("-inf")
+    """When the file is to be read again, on the clock."""
 
     async def current(self) -> str | None:
         now = self.clock()
-        if self._token is None or now - self._read_at > REREAD_SECONDS:
+        if now >= self._due:
             try:
-                self._token = self.path.read_text().strip()
-            except OSError as error:
+                self._token = self._read()
+                self._due = now + REREAD_SECONDS
+            except CredentialError:
                 if self._token is None:
-                    raise CredentialError(f"{self.path}: cannot read the token: {error.strerror}") from error
-            self._read_at = now
+                    raise
+                self._due = now + RETRY_SECONDS
         return self._token
 
     def reject(self) -> bool:
-        self._read_at = float("-inf")
+        self._due = float("-inf")
         return True
+
+    def _read(self) -> str:
+        try:
+            token = self.path.read_bytes().strip().decode("ascii")
+        except OSError as error:
+            raise CredentialError(f"{self.path}: cannot read the token: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise CredentialError(f"{self.path}: not a token: it has bytes that are not ASCII") from error
+        if not token:
+            raise CredentialError(f"{self.path}: the file has no token: it is empty")
+        if not token.isprintable():
+            raise CredentialError(f"{self.path}: not a token: it has line breaks or other control characters inside")
+        return token
