@@ -12,9 +12,10 @@ import pytest
 from tests.cli.conftest import Terminal
 from tests.cli.reaching import reach
 from tests.kube_cluster.programs import free_ports
-from volcano.api.resources import JOBS
-from volcano.cli import completing, connection, main
+from volcano.api.resources import COMMANDS, JOBS
+from volcano.cli import completing, connection, main, program
 from volcano.cli.errors import CommandError, told_plainly
+from volcano.cli.slurm.vcancel import vcancel
 from volcano.cli.statuses import DONE, FAILED, USAGE
 from volcano.http.message import Peer
 from volcano.kube.client import Client
@@ -61,13 +62,39 @@ def test_a_name_in_another_namespace_and_near_names_are_pointed_out(vcctl: Termi
     assert "there is one in namespace kube-public: choose it with --namespace" in vcctl.err
 
 
-def test_of_several_jobs_none_is_deleted_when_one_does_not_exist(vcctl: Terminal) -> None:
+def test_a_name_that_does_not_exist_is_told_and_the_others_are_seen_to(
+    vcctl: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
     vcctl("queue", "create", "default")
-    vcctl("job", "run", "here")
+    for name in ("a", "b", "c", "d"):
+        vcctl("job", "run", name)
 
-    assert vcctl("job", "delete", "here", "gone") == FAILED
-    assert vcctl("job", "list", "-o", "name") == DONE
-    assert vcctl.out == "job/here\n"
+    assert vcctl("job", "suspend", "a", "gone", "b") == FAILED
+    assert sorted(one["target"]["name"] for one in vcctl.stored(COMMANDS)) == ["a", "b"]
+    assert vcctl.err == 'Failed to job suspend: jobs.batch.volcano.sh "gone" not found\n'
+    assert vcctl("job", "delete", "a", "gone", "b") == FAILED
+    assert vcctl.out == "delete job a successfully\ndelete job b successfully\n"
+    assert vcctl.err == 'Failed to job delete: jobs.batch.volcano.sh "gone" not found\n'
+    assert program.run(vcancel, "vcancel", ["c", "gone", "d"]) == FAILED
+    assert capsys.readouterr().err == 'vcancel: jobs.batch.volcano.sh "gone" not found\n'
+    assert vcctl.stored(JOBS) == []
+    assert vcctl("jobflow", "delete", "x", "y") == FAILED
+    assert vcctl.err.count("not found") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("explain", "foo", "x"), USAGE),
+        (("wait", "foo/x"), USAGE),
+        (("wait", "job/x", "--timeout", "soon"), USAGE),
+        (("logs", "x", "--since", "soon"), USAGE),
+        (("job", "run", "-f", "nowhere.yaml"), FAILED),  # as the Go Volcano has it
+        (("queue", "operate", "default", "--action", "shut"), FAILED),
+    ],
+)
+def test_a_command_line_that_is_wrong_has_its_own_status(vcctl: Terminal, words: tuple[str, ...], status: int) -> None:
+    assert vcctl(*words) == status
 
 
 def completed(words: list[str], function: object, incomplete: str) -> list[str]:

@@ -75,10 +75,14 @@ def test_defaults_come_from_the_environment(
     [
         ([], FAILED, "vsub: job name cannot be left blank"),
         (["-n", "x", "-c", "true", "--ntasks", "0"], USAGE, "0 is not in the range x>=1"),
-        (["-n", "x", "-c", "'open"], FAILED, "No closing quotation"),
-        (["-n", "x", "-c", "true", "--env", "A"], FAILED, "write NAME=VALUE"),
+        (["-n", "x", "-c", "'open"], USAGE, "No closing quotation"),
+        (["-n", "x", "-c", "true", "--env", "A"], USAGE, "write NAME=VALUE"),
         (["-n", "x", "-c", "true", "--retries", "-1"], USAGE, "'--retries'"),
-        (["-n", "x", "-c", "true", "-R", "cpu"], FAILED, "expected <resource>=<value>"),
+        (["-n", "x", "-c", "true", "-R", "cpu"], FAILED, "expected <resource>=<value>"),  # as the Go Volcano has it
+        (["-n", "x", "-c", "true", "-a", "5-2"], USAGE, "invalid array '5-2'"),
+        (["-n", "x", "-c", "true", "--time", "foo"], USAGE, "invalid time 'foo'"),
+        (["-n", "x", "-c", "true", "-d", "someday:y"], USAGE, "invalid dependency"),
+        (["nowhere.sh"], USAGE, "nowhere.sh: No such file"),
     ],
 )
 def test_what_cannot_be_submitted(
@@ -182,7 +186,7 @@ def test_the_variables_of_slurm_are_true(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_script_and_a_command_exclude_each_other(script: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert program.run(vsub, "vsub", ["-c", "true", script]) == FAILED
+    assert program.run(vsub, "vsub", ["-c", "true", script]) == USAGE
     assert "both a command and a script" in capsys.readouterr().err
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Terminal
 from volcano.cli import job_watch
 from volcano.cli.job_watch import follow
-from volcano.cli.statuses import FAILED, NO
+from volcano.cli.statuses import FAILED, NO, USAGE
 from volcano.kube.client import Client
 
 
@@ -27,7 +27,7 @@ from volcano.kube.client import Client
 def test_a_phase_that_the_kind_does_not_have_is_refused_at_once(
     vcctl: Terminal, target: str, goal: str, message: str
 ) -> None:
-    assert vcctl("wait", target, "--for", goal) == FAILED
+    assert vcctl("wait", target, "--for", goal) == USAGE
     assert vcctl.err == f"Failed to wait: {message}\n"
 
 

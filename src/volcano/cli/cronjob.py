@@ -13,7 +13,7 @@ from volcano.api.resources import CRON_JOBS, JOBS
 from volcano.cli.cells import age_of, name_and_namespace, since
 from volcano.cli.connection import on_cluster
 from volcano.cli.flags import many_names, namespace_flag, one_name
-from volcano.cli.objects import all_of, one
+from volcano.cli.objects import for_each, one
 from volcano.cli.text import columns
 from volcano.cli.verbs import Noun
 
@@ -59,24 +59,26 @@ cronjob = Noun(CRON_JOBS, "cronjob", table, wide_table).group(
 @many_names("cronjob name is mandatory to suspend a particular cronjob")
 @namespace_flag()
 @on_cluster
-async def suspend(client: Client, names: tuple[str, ...], namespace: str) -> None:
+async def suspend(client: Client, names: tuple[str, ...], namespace: str) -> int:
     """Start no further jobs; those that run go on."""
-    await _set_suspended(client, names, namespace, suspended=True)
+    return await _set_suspended(client, names, namespace, suspended=True)
 
 
 @cronjob.command()
 @many_names("cronjob name is mandatory to resume a particular cronjob")
 @namespace_flag()
 @on_cluster
-async def resume(client: Client, names: tuple[str, ...], namespace: str) -> None:
+async def resume(client: Client, names: tuple[str, ...], namespace: str) -> int:
     """Start jobs on schedule again."""
-    await _set_suspended(client, names, namespace, suspended=False)
+    return await _set_suspended(client, names, namespace, suspended=False)
 
 
-async def _set_suspended(client: Client, names: tuple[str, ...], namespace: str, *, suspended: bool) -> None:
-    await all_of(client, CRON_JOBS, names, namespace)
-    for name in names:
+async def _set_suspended(client: Client, names: tuple[str, ...], namespace: str, *, suspended: bool) -> int:
+    async def change(name: str) -> None:
+        await one(client, CRON_JOBS, name, namespace)
         await client.patch(CRON_JOBS, name, {"spec": {"suspend": suspended}}, namespace)
+
+    return await for_each(names, change)
 
 
 @cronjob.command()

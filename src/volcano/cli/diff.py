@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ Document = dict[str, Any]
 
 OURS_TO_KEEP = frozenset({ROOT_QUEUE, DEFAULT_QUEUE})
 """Queues that are there without any manifest."""
+NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 COLORS = {"+": "green", "-": "red", "~": "yellow"}
 
 
@@ -38,24 +40,31 @@ async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
     """Show what `vcctl apply` of the manifests would change, without changing it.
 
     `+` would be created as written, `~` changed (field: old -> new). `-` is a queue of the cluster that the files do
-    not have, told when they have any. Exit status: 0 no difference, 1 differences, 255 an object would be refused.
+    not have, told when they have any. What is new and names another new object of the files, such as the queue of a
+    job, is judged by `vcctl apply` only: the server would miss the other. Exit status: 0 no difference,
+    1 differences, 255 an object would be refused.
     """
     from volcano.kube.errors import ApiError
 
     objects = placed(read(files), namespace)
-    status = 0
+    status, new = 0, set[str]()
     for resource, document in objects:
         place = f"{resource.singular}/{document['metadata']['name']}"
         try:
             before = await current(client, resource, document)
-            # What is new may need other new objects: the server could not judge it alone.
-            after = await client.apply(resource.untyped, document, force=True, dry_run=True) if before else document
+            alone = new.isdisjoint(words(_unnamed(document)))
+            after = document
+            if before is None:
+                new.add(document["metadata"]["name"])
+            if before or alone:
+                judged = await client.apply(resource.untyped, document, force=True, dry_run=True)
+                after = judged if before else document
         except ApiError as error:
             click.echo(f"{place} would be refused: {describe_api_error(error)}", err=True)
             status = FAILED
             continue
         changes = list(differences(meant(before) if before else {}, meant(after)))
-        if changes:
+        if changes or not before:
             _print("~" if before else "+", place)
             click.echo("".join(f"    {change}\n" for change in changes), nl=False)
             status = status or NO
@@ -65,6 +74,19 @@ async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
             _print("-", f"queue/{queue['metadata']['name']} (below {parent_of(queue)}) is not in the files")
             status = status or NO
     return status
+
+
+def _unnamed(document: Document) -> Document:
+    return document | {"metadata": {key: value for key, value in document["metadata"].items() if key != "name"}}
+
+
+def words(value: Any) -> Iterator[str]:
+    """The words of all texts in a document: among them are the names of what it refers to."""
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from words(each)
+    elif isinstance(value, str):
+        yield from NAME.findall(value)
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volcano.cli.connection import ask, connection_flags
-from volcano.cli.errors import fail
+from volcano.cli.errors import misuse
 
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
@@ -46,7 +46,7 @@ def dump_cluster(path: str, scheduler_conf: str, scheduler_namespace: str, maste
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     except OSError as error:
-        raise fail(f"{path}: {error.strerror}") from error
+        raise misuse(f"{path}: {error.strerror}") from error
     with os.fdopen(descriptor, "w") as file:
         os.fchmod(descriptor, 0o600)
         file.write(text)
@@ -64,4 +64,4 @@ def read_conf(path: str) -> str:
     try:
         return Path(path).read_text()
     except OSError as error:
-        raise fail(f"--scheduler-conf {path}: {error.strerror}") from error
+        raise misuse(f"--scheduler-conf {path}: {error.strerror}") from error

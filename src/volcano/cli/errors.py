@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volcano.cli.statuses import USAGE
+
 if TYPE_CHECKING:
     from volcano.kube.errors import ApiError
 
@@ -31,6 +33,16 @@ def command_path() -> str:
 def fail(message: str, *, exit_status: int = 0) -> CommandError:
     """A CommandError of the running command, to be raised."""
     return CommandError(message, command=command_path(), exit_status=exit_status)
+
+
+def misuse(message: str) -> CommandError:
+    """A CommandError of the running command for a command line that is wrong, to be raised."""
+    return fail(message, exit_status=USAGE)
+
+
+def tell(error: CommandError, program: str) -> None:
+    """Say on standard error what failed."""
+    click.echo(f"Failed to {error.command}: {error}" if error.command else f"{program}: {error}", err=True)
 
 
 @contextmanager

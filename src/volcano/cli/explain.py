@@ -13,7 +13,7 @@ from volcano.api.quantity import readable
 from volcano.cli.completing import names
 from volcano.cli.connection import ask, connection_flags
 from volcano.cli.dump import read_conf
-from volcano.cli.errors import fail
+from volcano.cli.errors import fail, misuse
 from volcano.cli.flags import file_flag, namespace_flag
 from volcano.cli.kinds import resource_of
 from volcano.cli.manifests import read
@@ -52,7 +52,7 @@ def explain(
 
     singular = resource_of(kind).singular
     if singular not in KINDS:
-        raise fail(f"there is nothing to explain about a {kind}: say {', '.join(KINDS)}")
+        raise misuse(f"there is nothing to explain about a {kind}: say {', '.join(KINDS)}")
     if files:
         documents, conf = read(files), ""
         beside = documents

@@ -17,7 +17,7 @@ from volcano.cli.flags import all_namespaces_flag, label_flag, many_names, names
 from volcano.cli.job_table import table, wide_table
 from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.logs import log_flags, print_logs
-from volcano.cli.objects import all_of, listed, one, remove
+from volcano.cli.objects import for_each, listed, one, remove
 from volcano.cli.output import output_flag, print_documents, show
 from volcano.cli.text import on_terminal
 from volcano.jobs import defaults
@@ -197,42 +197,46 @@ async def told(client: Client, document: Document, namespace: str, *, conditions
 @many_names("job name is mandatory to suspend a particular job")
 @namespace_flag()
 @on_cluster
-async def suspend(client: Client, names: tuple[str, ...], namespace: str) -> None:
+async def suspend(client: Client, names: tuple[str, ...], namespace: str) -> int:
     """Suspend a job: its pods end, and it can be resumed."""
-    await command_jobs(client, "AbortJob", names, namespace)
+    return await command_jobs(client, "AbortJob", names, namespace)
 
 
 @job.command()
 @many_names("job name is mandatory to resume a particular job")
 @namespace_flag()
 @on_cluster
-async def resume(client: Client, names: tuple[str, ...], namespace: str) -> None:
+async def resume(client: Client, names: tuple[str, ...], namespace: str) -> int:
     """Resume a suspended job."""
-    await command_jobs(client, "ResumeJob", names, namespace)
+    return await command_jobs(client, "ResumeJob", names, namespace)
 
 
-async def command_jobs(client: Client, action: str, names: tuple[str, ...], namespace: str) -> None:
+async def command_jobs(client: Client, action: str, names: tuple[str, ...], namespace: str) -> int:
     """Tell the controller to perform `action` on each of the jobs."""
-    for target in await all_of(client, JOBS, names, namespace):
-        await send_command(client, JOBS, target, action, namespace)
+
+    async def command(name: str) -> None:
+        await send_command(client, JOBS, await one(client, JOBS, name, namespace), action, namespace)
+
+    return await for_each(names, command)
 
 
 @job.command()
 @many_names("job name is mandatory to delete a particular job")
 @namespace_flag()
 @on_cluster
-async def delete(client: Client, names: tuple[str, ...], namespace: str) -> None:
+async def delete(client: Client, names: tuple[str, ...], namespace: str) -> int:
     """Delete a job and its pods."""
-    await delete_jobs(client, names, namespace, "delete")
+    return await delete_jobs(client, names, namespace, "delete")
 
 
-async def delete_jobs(client: Client, names: tuple[str, ...], namespace: str, verb: str) -> None:
-    """Delete the jobs; of several, none when one does not exist."""
-    if len(names) > 1:
-        await all_of(client, JOBS, names, namespace)
-    for name in names:
+async def delete_jobs(client: Client, names: tuple[str, ...], namespace: str, verb: str) -> int:
+    """Delete each of the jobs."""
+
+    async def delete(name: str) -> None:
         await remove(client, JOBS, name, namespace)
         click.echo(f"{verb} job {name} successfully")
+
+    return await for_each(names, delete)
 
 
 @job.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from volcano.api import resources
-from volcano.cli.errors import fail
+from volcano.cli.errors import misuse
 
 if TYPE_CHECKING:
     from volcano.api.resources import Resource
@@ -37,7 +37,7 @@ def resource_of(word: str) -> Resource[Any]:
 
         near = get_close_matches(word.lower(), named, n=1)
         hint = f": did you mean {near[0]!r}?" if near else f": use one of {', '.join(kind.singular for kind in KINDS)}"
-        raise fail(f"there is no kind {word!r}{hint}")
+        raise misuse(f"there is no kind {word!r}{hint}")
     return found
 
 
@@ -45,5 +45,5 @@ def resource_and_name(text: str, default: str = "job") -> tuple[Resource[Any], s
     """`queue/ml` as its parts; a name alone is one of the `default` kind."""
     kind, separator, name = text.rpartition("/")
     if separator and not (kind and name):
-        raise fail(f"{text!r} is no object: write KIND/NAME, such as {default}/train")
+        raise misuse(f"{text!r} is no object: write KIND/NAME, such as {default}/train")
     return resource_of(kind or default), name

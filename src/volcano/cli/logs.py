@@ -11,7 +11,7 @@ import click
 
 from volcano.api.resources import JOBS
 from volcano.cli.connection import following
-from volcano.cli.errors import fail
+from volcano.cli.errors import misuse
 from volcano.cli.flags import namespace_flag, one_name
 from volcano.cli.objects import one
 from volcano.cli.statuses import NO
@@ -45,7 +45,7 @@ def log_flags(command: F) -> F:
         try:
             seconds = parse_seconds(since) if since else None
         except AmountError as error:
-            raise fail(f"--since: {error}") from error
+            raise misuse(f"--since: {error}") from error
         return command(*args, choice=Choice(container, tail, seconds, previous), **kwargs)
 
     return cast("F", with_choice)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from volcano.cli.errors import describe_api_error, fail
+import click
+
+from volcano.cli.errors import CommandError, describe_api_error, fail, tell, told_plainly
+from volcano.cli.statuses import DONE, FAILED
 
 if TYPE_CHECKING:
     from volcano.api.resources import Resource
@@ -40,8 +43,23 @@ async def remove(client: Client, resource: Resource[Any], name: str, namespace: 
 async def all_of(
     client: Client, resource: Resource[Any], names: Sequence[str], namespace: str | None = None
 ) -> list[Document]:
-    """The objects of these names; when one is missing, that is told before anything is done to the others."""
+    """The objects of these names, all of which must be there."""
     return [await one(client, resource, name, namespace) for name in names]
+
+
+async def for_each(names: Sequence[str], act: Callable[[str], Awaitable[object]]) -> int:
+    """Do `act` with every name, and return the exit status: what fails for one is told, and the others go on."""
+    status: int = DONE
+    for name in names:
+        try:
+            with told_plainly():
+                await act(name)
+        except CommandError as error:
+            if isinstance(error.__cause__, OSError):  # no server answers: the others would wait for it, too
+                raise
+            tell(error, click.get_current_context().find_root().info_name or "")
+            status = FAILED
+    return status
 
 
 async def listed(

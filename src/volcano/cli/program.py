@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import click
 
-from volcano.cli.errors import CommandError
+from volcano.cli.errors import CommandError, tell
 from volcano.cli.statuses import DONE, FAILED, INTERRUPTED, USAGE
 
 GARBAGE = 50_000
@@ -37,7 +37,7 @@ def run(command: click.Command, name: str, argv: Sequence[str] | None = None) ->
     try:
         result = command.main(args=list(argv) if argv is not None else None, prog_name=name, standalone_mode=False)
     except CommandError as error:
-        click.echo(f"Failed to {error.command}: {error}" if error.command else f"{name}: {error}", err=True)
+        tell(error, name)
         return error.exit_status or FAILED
     except click.UsageError as error:
         error.show()

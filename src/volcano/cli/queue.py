@@ -12,7 +12,7 @@ from volcano.cli.connection import on_cluster
 from volcano.cli.errors import fail
 from volcano.cli.flags import many_names, one_name
 from volcano.cli.lazy import SuggestingGroup
-from volcano.cli.objects import all_of, listed, one, remove
+from volcano.cli.objects import for_each, listed, one, remove
 from volcano.cli.output import document_flag, dump, output_flag, show
 from volcano.cli.queue_table import count_phases, table, wide_table
 from volcano.jobs.control import send_command
@@ -97,12 +97,9 @@ async def create(client: Client, name: str, weight: int, state: str, parent: str
 @queue.command()
 @many_names("queue name must be specified", "-n")
 @on_cluster
-async def delete(client: Client, names: tuple[str, ...]) -> None:
+async def delete(client: Client, names: tuple[str, ...]) -> int:
     """Delete a queue."""
-    if len(names) > 1:
-        await all_of(client, QUEUES, names)
-    for name in names:
-        await remove(client, QUEUES, name)
+    return await for_each(names, lambda name: remove(client, QUEUES, name))
 
 
 @queue.command()

@@ -25,5 +25,9 @@ MEANINGS: Final = {
     USAGE: "The command line is wrong, or a file that it names cannot be read",
     TIMED_OUT: "`wait`: the time given with `--timeout` is over",
     INTERRUPTED: "Interrupted from the keyboard",
-    FAILED: "The command failed, and the last lines on standard error say why",
+    FAILED: (
+        "The command failed, and standard error says why; of several objects, one failed. Also, as in the Go Volcano: "
+        "no NAME is given, `--requests`, `--limits` or a kubeconfig cannot be read, `job run` cannot use its file, or "
+        "`queue operate` its action"
+    ),
 }

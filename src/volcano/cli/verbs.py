@@ -10,11 +10,11 @@ import click
 
 from volcano.api.resources import Resource
 from volcano.cli.connection import on_cluster
-from volcano.cli.errors import describe_api_error, fail
+from volcano.cli.errors import describe_api_error, fail, misuse
 from volcano.cli.flags import label_flag, many_names, one_name, scope_flags
 from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.manifests import read
-from volcano.cli.objects import listed, one
+from volcano.cli.objects import for_each, listed, one
 from volcano.cli.output import OutputForm, dump, output_flag, show
 from volcano.cli.statuses import FAILED
 
@@ -109,11 +109,13 @@ def _delete(noun: Noun) -> click.Command:
             )
         if not names:
             raise fail(f"{noun.called} name must be specified")
-        for found in [await one(client, resource, name, namespace) for name in names]:
-            metadata = found["metadata"]
+
+        async def delete_one(name: str) -> None:
+            metadata = (found := await one(client, resource, name, namespace))["metadata"]
             await client.delete(resource, metadata["name"], metadata.get("namespace"))
             click.echo(f"Deleted {resource.kind}: {_place(resource, found)}")
-        return 0
+
+        return await for_each(names, delete_one)
 
     return delete
 
@@ -141,7 +143,7 @@ async def _each(noun: Noun, verb: str, file: str, act: Callable[[Document, str |
 
     kind, status = noun.resource.kind, 0
     if not file:
-        raise fail(f"name a file with --file: there is no {kind} to {verb} without one")
+        raise misuse(f"name a file with --file: there is no {kind} to {verb} without one")
     for document in _of_kind(noun.resource, file):
         metadata = document["metadata"]
         if noun.resource.namespaced:

@@ -11,7 +11,7 @@ import click
 from volcano.api import flow, phases, scheduling
 from volcano.cli.completing import targets
 from volcano.cli.connection import following
-from volcano.cli.errors import fail
+from volcano.cli.errors import misuse
 from volcano.cli.flags import namespace_flag
 from volcano.cli.kinds import resource_and_name
 from volcano.cli.objects import one
@@ -57,7 +57,7 @@ async def wait(client: Client, targets: tuple[str, ...], namespace: str, goal: s
     try:
         seconds = parse_seconds(limit) if limit else None
     except AmountError as error:
-        raise fail(f"--timeout: {error}") from error
+        raise misuse(f"--timeout: {error}") from error
     meant = [resource_and_name(each) for each in targets]
     for resource, _ in meant:
         _check(resource, goal)
@@ -76,14 +76,14 @@ def _check(resource: Resource[Any], goal: str) -> None:
     if goal == "deleted" or goal.lower() in map(str.lower, known) or (goal == "finished" and resource.kind in ENDS):
         return
     if goal == "finished":
-        raise fail(f"a {resource.singular} does not finish: say --for deleted{' or a phase' if known else ''}")
+        raise misuse(f"a {resource.singular} does not finish: say --for deleted{' or a phase' if known else ''}")
     if not known:
-        raise fail(f"a {resource.singular} has no phase: say --for deleted")
+        raise misuse(f"a {resource.singular} has no phase: say --for deleted")
     from volcano.webhooks.suggestions import suggestion
 
     words = ("finished", "deleted", *known) if resource.kind in ENDS else ("deleted", *known)
     hint = suggestion(goal, words) or f"say {', '.join(words[:-1])} or {words[-1]}"
-    raise fail(f"--for {goal!r} is no phase of a {resource.singular}: {hint}")
+    raise misuse(f"--for {goal!r} is no phase of a {resource.singular}: {hint}")
 
 
 async def _wait(client: Client, resource: Resource[Any], name: str, namespace: str, goal: str) -> bool:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @many_names("job name is mandatory to cancel a particular job", "-n")
 @namespace_flag("-N")
 @on_cluster
-async def vcancel(client: Client, names: tuple[str, ...], namespace: str) -> None:
+async def vcancel(client: Client, names: tuple[str, ...], namespace: str) -> int:
     """Cancel jobs: their pods end, and the jobs are deleted."""
-    await delete_jobs(client, names, namespace, "cancel")
+    return await delete_jobs(client, names, namespace, "cancel")
 
 
 def main() -> None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @many_names("job name is mandatory to resume a particular job", "-n")
 @namespace_flag("-N")
 @on_cluster
-async def vresume(client: Client, names: tuple[str, ...], namespace: str) -> None:
+async def vresume(client: Client, names: tuple[str, ...], namespace: str) -> int:
     """Resume suspended jobs."""
-    await command_jobs(client, "ResumeJob", names, namespace)
+    return await command_jobs(client, "ResumeJob", names, namespace)
 
 
 def main() -> None:

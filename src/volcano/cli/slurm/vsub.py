@@ -18,7 +18,7 @@ from volcano.api.resources import JOBS
 from volcano.cli import program
 from volcano.cli.completing import queues
 from volcano.cli.connection import following
-from volcano.cli.errors import fail
+from volcano.cli.errors import fail, misuse
 from volcano.cli.objects import all_of
 from volcano.cli.output import dump
 from volcano.cli.slurm import slurm_options
@@ -113,9 +113,9 @@ def read_script(path: str) -> scripts.Script:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
         return scripts.parse(text)
     except OSError as error:
-        raise fail(f"{path}: {error.strerror}") from error
+        raise misuse(f"{path}: {error.strerror}") from error
     except (UnicodeDecodeError, scripts.ScriptError) as error:
-        raise fail(f"{path} is no batch script: {error}") from error
+        raise misuse(f"{path} is no batch script: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -233,6 +233,10 @@ def wish_from(
     more = {name: value for name, value in (("cpu", cpus_per_task), ("memory", mem)) if value}
     extra = ",".join(f"{name}={value}" for name, value in more.items())
     try:
+        requested, limited = parse_resources(requests), parse_resources(limits)
+    except AmountError as error:
+        raise fail(str(error)) from error
+    try:
         if flags["after"]:
             dependencies.parse(flags["after"])
         return build.Wish(
@@ -243,15 +247,15 @@ def wish_from(
             plugins=order.plugins,
             independent=order.independent,
             at_once=order.at_once,
-            requests=parse_resources(requests) | parse_resources(extra),
-            limits=parse_resources(limits) | parse_resources(extra),
+            requests=requested | parse_resources(extra),
+            limits=limited | parse_resources(extra),
             time_limit_seconds=parse_seconds(time_limit) if time_limit else 0,
             environment=dict(_variable(text) for text in env),
             working_dir=flags.pop("chdir"),
             **flags,
         )
     except (AmountError, dependencies.DependencyError) as error:
-        raise fail(str(error)) from error
+        raise misuse(str(error)) from error
 
 
 def _order(
@@ -266,7 +270,7 @@ def _order(
 ) -> Order:
     script: scripts.Script | None = click.get_current_context().meta.get("script")
     if words and command:
-        raise fail(f"both a command and a script are given, {command!r} and {words[0]!r}: give one")
+        raise misuse(f"both a command and a script are given, {command!r} and {words[0]!r}: give one")
     name = name or (generated_name(words[0]) if words else "")
     if not name:
         raise fail("job name cannot be left blank")
@@ -276,7 +280,7 @@ def _order(
         try:
             parsed = parse_array(array)
         except ArrayError as error:
-            raise fail(str(error)) from error
+            raise misuse(str(error)) from error
         replicas, at_once = len(parsed.elements), parsed.at_once
         element = shell_element(parsed.elements, INDEX)
         variables |= {
@@ -297,7 +301,7 @@ def _order(
         try:
             line = shlex.split(command)
         except ValueError as error:
-            raise fail(f"--command {command!r}: {error}") from error
+            raise misuse(f"--command {command!r}: {error}") from error
         line = scripts.wrapped(line, variables) if array else line
     together = min_available if min_available is not None else replicas if script and not array else 1
     return Order(name, line, replicas, together, plugins, independent=bool(array), at_once=at_once)
@@ -314,7 +318,7 @@ def generated_name(path: str) -> str:
 def _variable(text: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not separator or not name:
-        raise fail(f"--env {text!r}: write NAME=VALUE")
+        raise misuse(f"--env {text!r}: write NAME=VALUE")
     return name, value
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @many_names("job name is mandatory to suspend a particular job", "-n")
 @namespace_flag("-N")
 @on_cluster
-async def vsuspend(client: Client, names: tuple[str, ...], namespace: str) -> None:
+async def vsuspend(client: Client, names: tuple[str, ...], namespace: str) -> int:
     """Suspend jobs: their pods end, and vresume starts them again."""
-    await command_jobs(client, "AbortJob", names, namespace)
+    return await command_jobs(client, "AbortJob", names, namespace)
 
 
 def main() -> None:
