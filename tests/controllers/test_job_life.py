@@ -60,6 +60,13 @@ def test_a_failed_pod_restarts_the_job_until_its_retries_are_used_up() -> None:
             await world.set_phase("train-worker-1", "Failed", exit_code=1)
             failed = await world.reaches("Failed")
             assert failed.status.retry_count == 2
+            assert failed.status.state.message == "retries are used up (2 of 2)"
+
+            async def warned() -> bool:
+                events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
+                return any(event.type == "Warning" and failed.status.state.message in event.message for event in events)
+
+            await until(warned)
 
     asyncio.run(main())
 

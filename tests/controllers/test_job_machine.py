@@ -238,6 +238,23 @@ def test_an_interrupted_kill_is_continued() -> None:
     assert machine.step(job("Restarting", version=1, retries=1), members, renewed, SYNC, NOW).podgroup_delete == ""
 
 
+@pytest.mark.parametrize("order", [SYNC, Event(action=Action.RESTART_JOB)], ids=["sync", "kill"])
+def test_a_job_that_used_up_its_retries_says_so_once(order: Event) -> None:
+    restarting = job("Restarting", retries=3)
+
+    plan = machine.act(restarting, Members([pod(0)]), group(), order, NOW)
+
+    assert plan.status is not None
+    state = plan.status.state
+    assert (state.phase, state.reason) == (Phase.FAILED, "RetriesUsedUp")
+    assert state.message == "retries are used up (3 of 3)"
+    assert [(note.type, note.message) for note in plan.notes] == [("Warning", f"The job has failed: {state.message}")]
+    restarting.status = plan.status
+    after = machine.act(restarting, Members([pod(0, "Succeeded")]), group(), order, NOW)
+    assert not after.notes
+    assert after.status is None or after.status.state == state
+
+
 def test_scaling_down_takes_the_highest_indices() -> None:
     members = Members([pod(0), pod(1), pod(2)])
 

@@ -41,6 +41,7 @@ def corrected_status(record: Record, before: Document, info: Document, expected:
         status["minAvailable"] = info["job"]["spec"].get("minAvailable", 0)  # also while the podgroup waits
         _measure_at_the_end(before, info, status)
     _know_the_start_before_measuring(info, status)
+    _say_that_retries_are_used_up(before, info, status)
     return status
 
 
@@ -92,6 +93,13 @@ def _know_the_start_before_measuring(info: Document, status: Document) -> None:
     created = info["job"]["metadata"].get("creationTimestamp")
     if not created or not (status.get("state") or {}).get("lastTransitionTime"):
         status.pop("runningDuration", None)
+
+
+def _say_that_retries_are_used_up(before: Document, info: Document, status: Document) -> None:
+    """A job that was to restart, and has failed instead, says why."""
+    if (before.get("state") or {}).get("phase") == "Restarting" and status["state"]["phase"] == "Failed":
+        used = f"{status.get('retryCount', 0)} of {info['job']['spec'].get('maxRetry', 0)}"
+        status["state"] |= {"reason": "RetriesUsedUp", "message": f"retries are used up ({used})"}
 
 
 def _starts_pods_of_a_failed_job(record: Record) -> bool:

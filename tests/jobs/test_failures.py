@@ -84,11 +84,12 @@ def job(name: str, phase: str, reason: str = "") -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "ns"}, "status": {"state": {"phase": phase, "reason": reason}}}
 
 
-def test_jobs_that_failed_without_a_reason_have_that_of_a_pod() -> None:
+@pytest.mark.parametrize("own", ["", "RetriesUsedUp"])
+def test_jobs_that_failed_by_their_pods_have_the_reason_of_one(own: str) -> None:
     failed = pod("a-0", reason="Evicted")
     failed["metadata"] |= {"namespace": "ns", "annotations": {keys.JOB_NAME: "a"}}
     pods = Pods(failed)
-    jobs = [job("a", "Failed"), job("b", "Failed", "MaxRetries"), job("c", "Completed")]
+    jobs = [job("a", "Failed", own), job("b", "Failed", "MaxRetries"), job("c", "Completed")]
     assert asyncio.run(causes(cast("Client", pods), jobs, "ns")) == {("ns", "a"): "Evicted"}
 
 

@@ -40,19 +40,20 @@ REFUSED = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResour
 
 
 @pytest.mark.parametrize(
-    ("document", "groups", "reason"),
+    ("document", "groups", "unplaced", "reason"),
     [
-        (job("Pending"), {}, "NotSeenYet"),
-        (job("Pending", "Dependency"), {}, "Dependency"),
-        (job("Pending"), group("Pending"), "NotAdmitted"),
-        (job("Pending"), group("Inqueue", REFUSED), "NotEnoughResources"),
-        (job("Running"), group("Running"), ""),
-        (job("Failed", "Why"), {}, "Why"),
-        (job("Completed"), {}, ""),
+        (job("Pending"), {}, 0, "NotSeenYet"),
+        (job("Pending", "Dependency"), {}, 0, "Dependency"),
+        (job("Pending"), group("Pending"), 2, "NotAdmitted"),
+        (job("Pending"), group("Inqueue", REFUSED), 2, "NotEnoughResources"),
+        (job("Running"), group("Running"), 0, ""),
+        (job("Running"), group("Running", {"type": "Scheduled", "status": "True"}), 2, "RestWaits"),
+        (job("Failed", "Why"), {}, 0, "Why"),
+        (job("Completed"), {}, 0, ""),
     ],
 )
-def test_the_reason_of_a_job(document: Document, groups: Any, reason: str) -> None:
-    assert reason_of(document, groups) == reason
+def test_the_reason_of_a_job(document: Document, groups: Any, unplaced: int, reason: str) -> None:
+    assert reason_of(document, groups, unplaced=unplaced) == reason
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,7 @@ def test_what_a_job_holds_is_what_its_bound_pods_that_have_not_ended_asked_for()
     held = by_job(pods, used_by_pods(metrics))[("n", "j")]
 
     assert held.pods == {"Running": 1, "Pending": 2, "Succeeded": 1}
+    assert held.unplaced == 1
     assert (held.milli_cpu, held.memory_bytes) == (1000, 2 * 2**20)
     assert (held.used_milli_cpu, held.used_memory_bytes) == (20, 3 * 1024)
 

@@ -1,4 +1,4 @@
-"""The phases of a job. Apart from its types, so that who only compares phases need not load these."""
+"""The phases of a job, and a word on one. Apart from its types, so that who only compares need not load these."""
 
 from __future__ import annotations
 
@@ -26,3 +26,6 @@ JOB_PHASES: Final = (
     TERMINATED,
     FAILED,
 )
+
+RETRIES_USED_UP: Final = "RetriesUsedUp"
+"""What `status.state.reason` says of a job that would have been restarted once too often."""

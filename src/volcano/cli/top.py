@@ -120,11 +120,12 @@ async def _jobs(client: Client, namespace: str | None, queue: str, *, finished: 
     pods = (await client.list(PODS.untyped, namespace, JOB_NAME)).items
     holdings = by_job(pods, used_by_pods(await _metrics(client, namespace)))
     groups = {key_of(group): group for group in await listed(client, PODGROUPS, namespace)}
-    rows = [_job_row(each, holdings.get(key_of(each), Holding()), reason_of(each, groups)) for each in jobs]
+    rows = [_job_row(each, holdings.get(key_of(each), Holding()), groups) for each in jobs]
     return sorted(rows, key=lambda row: (-int(str(row.cells["Cpu"]).removesuffix("m")), str(row.cells["Job"])))
 
 
-def _job_row(job: Document, holding: Holding, reason: str) -> Row:
+def _job_row(job: Document, holding: Holding, groups: Mapping[tuple[str, str], Document]) -> Row:
+    reason = reason_of(job, groups, unplaced=holding.unplaced)
     spec, metadata = job.get("spec") or {}, job["metadata"]
     replicas = sum(task.get("replicas", 0) for task in spec.get("tasks") or ())
     cells: dict[str, object] = {

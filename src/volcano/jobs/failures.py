@@ -24,8 +24,8 @@ async def failed_pods(client: Client, namespace: str, job: str) -> list[Document
 
 
 async def causes(client: Client, jobs: Sequence[Document], namespace: str | None) -> dict[Key, str]:
-    """In a word, what became of a failed pod of each job that failed without a reason of its own."""
-    failed = {key_of(job) for job in jobs if _failed_for_no_reason(job)}
+    """In a word, what became of a failed pod of each job whose own reason does not say why its pods failed."""
+    failed = {key_of(job) for job in jobs if _failed_by_pods(job)}
     found: dict[Key, str] = {}
     for pod in await _pods(client, namespace, "", "status.phase=Failed") if failed else ():
         metadata = pod["metadata"]
@@ -45,9 +45,9 @@ def cause(status: Document) -> str:
     return f"exit {end.get('exitCode', '?')}" if reason == "Error" else str(reason)
 
 
-def _failed_for_no_reason(job: Document) -> bool:
+def _failed_by_pods(job: Document) -> bool:
     state = (job.get("status") or {}).get("state") or {}
-    return bool(phase_of(job) == phases.FAILED and not state.get("reason"))
+    return bool(phase_of(job) == phases.FAILED and state.get("reason", "") in ("", phases.RETRIES_USED_UP))
 
 
 async def stuck_pods(client: Client, namespace: str, job: str) -> list[Document]:

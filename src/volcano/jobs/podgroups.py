@@ -61,10 +61,10 @@ def _newest_event(podgroup: str, events: Sequence[Document]) -> Document | None:
     return max(refusals, key=lambda event: event.get("lastTimestamp") or "", default=None)
 
 
-def reason_of(job: Document, podgroups: Mapping[tuple[str, str], Document]) -> str:
+def reason_of(job: Document, podgroups: Mapping[tuple[str, str], Document], *, unplaced: int = 0) -> str:
     """One word or two on why a job is where it is; "" for one that runs or has completed.
 
-    `podgroups` by namespace and name.
+    `podgroups` by namespace and name; `unplaced` is how many of its pods have no node, where that is known.
     """
     metadata, state = job["metadata"], (job.get("status") or {}).get("state") or {}
     if state.get("phase", "") not in ("", *ALIVE):
@@ -76,4 +76,6 @@ def reason_of(job: Document, podgroups: Mapping[tuple[str, str], Document]) -> s
     refused = refusal(group)
     if refused is not None:
         return refused.reason
-    return "NotAdmitted" if (group.get("status") or {}).get("phase", "Pending") == "Pending" else ""
+    if (group.get("status") or {}).get("phase", "Pending") == "Pending":
+        return "NotAdmitted"
+    return "RestWaits" if unplaced else ""

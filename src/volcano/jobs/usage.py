@@ -19,9 +19,13 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 
 @dataclass
 class Holding:
-    """Pods by phase; CPU and memory that the bound ones have reserved, and that they really use where it is known."""
+    """Pods by phase, and those without a node; CPU and memory that the bound ones have reserved, and that they really
+
+    use where it is known.
+    """
 
     pods: Counter[str] = field(default_factory=Counter)
+    unplaced: int = 0
     milli_cpu: int = 0
     memory_bytes: int = 0
     used_milli_cpu: int | None = None
@@ -35,6 +39,8 @@ class Holding:
             milli_cpu, memory_bytes = reserved(pod)
             self.milli_cpu += milli_cpu
             self.memory_bytes += memory_bytes
+        elif phase not in _ENDED:
+            self.unplaced += 1
         if used is not None:
             self.used_milli_cpu = (self.used_milli_cpu or 0) + used[0]
             self.used_memory_bytes = (self.used_memory_bytes or 0) + used[1]

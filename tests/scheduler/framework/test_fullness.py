@@ -67,7 +67,7 @@ def test_a_full_cluster_with_a_queue_at_its_limit_is_both(shares: str) -> None:
     assert (full.need, full.have, full.resource) == (2000, 0, "cpu")
     assert full.nodes == (("Insufficient cpu", 1),)
     assert innermost(reason, "QueueQuotaExceeded").blocker == "mine"
-    assert "the cluster is full: 2 cpu needed, 0 available; queue 'mine' may not take more: " in str(reason)
+    assert "the cluster is full: 2 cpu needed, 0 available; queue 'mine' would hold 3 cpu, and may" in str(reason)
     assert remedy(reason).startswith(FULL_FIRST)
 
 
@@ -143,4 +143,4 @@ def test_the_pods_condition_has_both_in_few_words(others: int, said: str) -> Non
 
     (verdict,) = world.cycle().pods
 
-    assert verdict.message == f"{said} may not take more: 3 cpu needed, 2 available"
+    assert verdict.message == f"{said} would hold 3 cpu, and may hold 2"

@@ -61,7 +61,7 @@ async def vjobs(
     failed = await causes(client, chosen, None if all_namespaces else namespace)
 
     def reason(job: Document) -> str:
-        return reason_of(job, podgroups) or failed.get(key_of(job), "")
+        return ": ".join(filter(None, (reason_of(job, podgroups), failed.get(key_of(job)))))
 
     draw = partial(table, all_namespaces=all_namespaces, reason=reason)
     show(chosen, output, draw, wide_table, headed=bool(jobs))

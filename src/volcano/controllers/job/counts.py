@@ -68,11 +68,13 @@ def recounted(status: JobStatus, tally: Tally) -> JobStatus:
     )
 
 
-def entered(status: JobStatus, phase: Phase, now: datetime.datetime) -> JobStatus:
+def entered(
+    status: JobStatus, phase: Phase, now: datetime.datetime, *, reason: str = "", message: str = ""
+) -> JobStatus:
     """`status` in `phase` since now; a condition of the same phase is replaced by the newer one."""
     conditions = [condition for condition in status.conditions if condition.status != phase]
     conditions.append(JobCondition(status=phase.value, last_transition_time=now))
-    state = JobState(phase=phase.value, last_transition_time=now)
+    state = JobState(phase=phase.value, reason=reason, message=message, last_transition_time=now)
     return msgspec.structs.replace(status, state=state, conditions=conditions)
 
 

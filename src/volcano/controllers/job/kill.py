@@ -15,7 +15,7 @@ from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.controllers.job import counts
 from volcano.controllers.job.members import TERMINATING
-from volcano.controllers.job.outcomes import Outcome
+from volcano.controllers.job.outcomes import Outcome, cause
 from volcano.controllers.job.plan import Plan
 from volcano.controllers.job.plugins.interface import MARKER_PREFIX
 from volcano.controllers.job.vocabulary import FINISHED_PODS, Action, Phase
@@ -131,7 +131,8 @@ def _after(
     status = msgspec.structs.replace(status, retry_count=job.status.retry_count + retries)
     phase = outcome(job.spec, status)
     if phase != job.status.state.phase:
-        status = counts.entered(status, phase, now)
+        reason, message = cause(job.spec, status, phase)
+        status = counts.entered(status, phase, now, reason=reason, message=message)
     elif status.running_duration:
         return status  # said at the last transition
     return counts.with_running_duration(job, status)

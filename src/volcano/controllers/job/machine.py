@@ -10,6 +10,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from volcano.api.phases import RETRIES_USED_UP
 from volcano.controllers.job import policies
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
@@ -131,6 +132,8 @@ def act(
         case Settle():
             plan = settle(job, members, podgroup, now, facts)
     plan.action = order.action
+    if plan.status is not None and plan.status.state.reason == RETRIES_USED_UP != job.status.state.reason:
+        plan.notes.append(Note("Warning", "ExecuteAction", f"The job has failed: {plan.status.state.message}"))
     return plan
 
 

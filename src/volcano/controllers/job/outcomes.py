@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from volcano.api.phases import RETRIES_USED_UP
 from volcano.controllers.job.vocabulary import Phase, PodPhase
 
 if TYPE_CHECKING:
@@ -43,6 +44,13 @@ def restarted(spec: JobSpec, status: JobStatus) -> Phase:
     if total_replicas(spec) - status.terminating >= status.min_available:
         return Phase.PENDING
     return Phase.RESTARTING
+
+
+def cause(spec: JobSpec, status: JobStatus, phase: Phase) -> tuple[str, str]:
+    """Why a job with this status enters `phase`, in one word and for people; "" where the phase says it all."""
+    if phase == Phase.FAILED and status.state.phase == Phase.RESTARTING:
+        return RETRIES_USED_UP, f"retries are used up ({status.retry_count} of {spec.max_retry})"
+    return "", ""
 
 
 def always(phase: Phase) -> Outcome:

@@ -15,7 +15,7 @@ import msgspec
 from volcano.api import keys
 from volcano.controllers.job import after, counts, dependencies, podgroup as podgroups, volumes
 from volcano.controllers.job.members import TERMINATING
-from volcano.controllers.job.outcomes import Outcome
+from volcano.controllers.job.outcomes import Outcome, cause
 from volcano.controllers.job.plan import Attachment, Plan, Replica
 from volcano.controllers.job.plugins.interface import marker
 from volcano.controllers.job.pods import is_replica, pod_name, task_name
@@ -201,7 +201,8 @@ def _conclude(
         plan.create, plan.unfinished = (), False
         recounted = counts.recounted(status, tally)
     if phase != recounted.state.phase:
-        recounted = counts.entered(recounted, phase, now)
+        reason, message = cause(job.spec, recounted, phase)
+        recounted = counts.entered(recounted, phase, now, reason=reason, message=message)
         if phase in FINAL:
             recounted = counts.with_running_duration(job, recounted)
     plan.status = recounted if recounted != job.status else None

@@ -122,7 +122,12 @@ def overdrawn(session: Session, short: list[int], used: AnyVector, limit: AnyVec
 
 def quota_reason(session: Session, queue: str, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:
     """The record of a queue that may not take one more task: which resource, how much it would be, how much it may."""
-    text = f"queue {queue!r} may not take more: {overdrawn(session, short, used, limit)}"
+    names = session.cluster.dimensions.names
+    totals = ", ".join(
+        f"would hold {readable(names[d], used[d])} {names[d]}, and may hold {readable(names[d], max(limit[d], 0))}"
+        for d in short
+    )
+    text = f"queue {queue!r} {totals}"
     return beyond(session, Reason(Stage.QUEUE, "QueueQuotaExceeded", blocker=queue, message=text), short, used, limit)
 
 
