@@ -6,8 +6,8 @@ import pytest
 
 from tests.sdk import work
 from volcano.api.resources import SECRETS
-from volcano.kube.errors import AlreadyExists
-from volcano.sdk import Client
+from volcano.kube.errors import AlreadyExists, NotFound
+from volcano.sdk import Client, NameTaken, NoSuchJob, SdkError
 from volcano.sdk.status import Phase
 
 LONG = 120.0
@@ -25,9 +25,18 @@ def test_whoever_resumes_can_wait_at_once(client: Client) -> None:
 
 def test_a_name_in_use_is_told_of_the_job_and_leaves_it_as_it_is(client: Client) -> None:
     first = client.submit(work.square, 3, name="taken")
-    with pytest.raises(AlreadyExists, match=r"^job default/taken already exists: give another name"):
+    with pytest.raises(NameTaken, match=r"^job default/taken already exists: give another name") as taken:
         client.submit(work.square, 4, name="taken")
     assert first.result(LONG) == 9
+    assert isinstance(taken.value, SdkError)
+    assert isinstance(taken.value, AlreadyExists)
+
+
+def test_a_job_that_is_not_there_is_told_as_by_the_server(client: Client) -> None:
+    with pytest.raises(NoSuchJob, match='"missing" not found') as missing:
+        client.job("missing")
+    assert isinstance(missing.value, SdkError)
+    assert isinstance(missing.value, NotFound)
 
 
 def test_files_of_an_earlier_job_are_told_of(client: Client) -> None:

@@ -16,6 +16,7 @@ from tests.sdk import work
 from volcano.api import keys
 from volcano.api.batch import Job, JobSpec, TaskSpec
 from volcano.api.meta import ObjectMeta
+from volcano.sdk.errors import SdkError, WrongArgument
 from volcano.sdk.flow import Flow, plan_flow
 from volcano.sdk.planning import Place, plan, plan_map
 
@@ -177,12 +178,19 @@ def test_a_whole_job_is_taken_as_it_is(given: Any) -> None:
         ("  ", {}, "the command is empty"),
         ({"kind": "Queue", "apiVersion": "scheduling.volcano.sh/v1beta1"}, {}, "expected one batch.volcano.sh"),
         ({"metadata": {"name": "a"}, "spec": {}}, {"cpu": 1}, "given whole already says that"),
+        ("x", {"time_limit": "abc"}, "invalid time 'abc'"),
+        (Path("missing.yaml"), {}, "missing.yaml"),
         (42, {}, "a int is no object of the API"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_what_does(work_: Any, options: Any, message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=message):
+    with pytest.raises((TypeError, WrongArgument), match=message):
         plan(work_, (), options, HERE)
+
+
+def test_wrong_arguments_are_errors_of_the_package_and_of_python() -> None:
+    assert issubclass(WrongArgument, SdkError)
+    assert issubclass(WrongArgument, ValueError)
 
 
 def test_map_needs_items() -> None:

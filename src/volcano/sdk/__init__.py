@@ -13,7 +13,9 @@ from volcano.sdk.errors import (
     Evicted,
     Failed,
     JobError,
+    NameTaken,
     NoCluster,
+    NoSuchJob,
     NotPicklable,
     PayloadTooLarge,
     Rejected,
@@ -23,6 +25,7 @@ from volcano.sdk.errors import (
     TimedOut,
     Unschedulable,
     WaitTimeout,
+    WrongArgument,
 )
 from volcano.sdk.executor import Executor, WorkerLost
 from volcano.sdk.flow import AsyncFlowRun, Flow
@@ -46,7 +49,9 @@ __all__ = [
     "FlowRun",
     "Job",
     "JobError",
+    "NameTaken",
     "NoCluster",
+    "NoSuchJob",
     "NotPicklable",
     "Options",
     "PayloadTooLarge",
@@ -61,4 +66,5 @@ __all__ = [
     "Unschedulable",
     "WaitTimeout",
     "WorkerLost",
+    "WrongArgument",
 ]

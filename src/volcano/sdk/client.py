@@ -13,7 +13,7 @@ from volcano.jobs.watching import snapshots
 from volcano.kube.errors import AlreadyExists, ApiError, BadRequest, Forbidden, Invalid, NotFound
 from volcano.sdk.connection import Connection, connect
 from volcano.sdk.cron import AsyncCronJob, cron_job
-from volcano.sdk.errors import Rejected
+from volcano.sdk.errors import NameTaken, Rejected, WrongArgument
 from volcano.sdk.flow import AsyncFlowRun, Flow, plan_flow
 from volcano.sdk.functions import Call
 from volcano.sdk.job import AsyncJob
@@ -128,7 +128,7 @@ class AsyncClient:
     # Finding
 
     async def job(self, name: str, namespace: str = "") -> AsyncJob:
-        """A handle on a job that exists, or raises NotFound."""
+        """A handle on a job that exists, or raises NoSuchJob."""
         there = await self.connection()
         handle = AsyncJob(there.api, name, namespace or there.place.namespace)
         await handle.document()
@@ -160,7 +160,7 @@ class AsyncClient:
     async def cancel(self, labels: Labels, *, namespace: str = "") -> list[AsyncJob]:
         """End all jobs that match and have not finished; those are returned."""
         if not labels:
-            raise ValueError("say which jobs to cancel: labels={...}")
+            raise WrongArgument("say which jobs to cancel: labels={...}")
         found = [one for one in await self.documents(labels, namespace=namespace) if not status_of(one).finished]
         there = await self.connection()
         handles = [AsyncJob(there.api, one["metadata"]["name"], one["metadata"]["namespace"]) for one in found]
@@ -223,16 +223,16 @@ class _AllOrNothing:
         return created
 
 
-async def _taken(api: ApiClient, resource: Resource[Any], made: Plan, error: AlreadyExists) -> AlreadyExists:
+async def _taken(api: ApiClient, resource: Resource[Any], made: Plan, error: AlreadyExists) -> NameTaken:
     """What to tell when the name is in use: by an object of this kind, or by the files of one that is being removed."""
     name = f"{resource.singular} {made.namespace}/{made.name}"
     try:
         await api.get(resource.untyped, made.name, made.namespace)
     except NotFound:
-        return AlreadyExists(
+        return NameTaken(
             f"the files of an earlier {name} are still being removed: submit again in a moment", details=error.details
         )
-    return AlreadyExists(f"{name} already exists: give another name, or delete it first", details=error.details)
+    return NameTaken(f"{name} already exists: give another name, or delete it first", details=error.details)
 
 
 def _rejected(error: ApiError) -> Exception:

@@ -15,6 +15,7 @@ import msgspec
 
 from volcano.api.meta import JsonObject, without_nulls
 from volcano.kube import manifests
+from volcano.sdk.errors import WrongArgument
 
 __all__ = ["Typed", "looks_like_yaml", "plain", "read"]
 
@@ -30,10 +31,13 @@ def looks_like_yaml(text: str) -> bool:
 
 def read(source: Any) -> list[JsonObject]:
     """The documents of a manifest, a file, or an object of any client library."""
-    if isinstance(source, Path):
-        return manifests.load_paths([source])
-    if isinstance(source, str):
-        return manifests.load(source)
+    try:
+        if isinstance(source, Path):
+            return manifests.load_paths([source])
+        if isinstance(source, str):
+            return manifests.load(source)
+    except manifests.ManifestError as error:
+        raise WrongArgument(str(error)) from error
     return [plain(source)]
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from volcano.kube.errors import AlreadyExists, NotFound
+
 __all__ = [
     "Cancelled",
     "Evicted",
     "Failed",
     "JobError",
+    "NameTaken",
     "NoCluster",
+    "NoSuchJob",
     "NotPicklable",
     "PayloadTooLarge",
     "Rejected",
@@ -20,6 +24,7 @@ __all__ = [
     "TimedOut",
     "Unschedulable",
     "WaitTimeout",
+    "WrongArgument",
 ]
 
 
@@ -29,6 +34,18 @@ class SdkError(Exception):
 
 class NoCluster(SdkError):
     """There is no cluster to talk to, and none could be started."""
+
+
+class WrongArgument(SdkError, ValueError):
+    """What was asked for makes no sense, or cannot be read; nothing was sent."""
+
+
+class NameTaken(SdkError, AlreadyExists):
+    """There is an object of this name; it was left as it is."""
+
+
+class NoSuchJob(SdkError, NotFound):
+    """There is no job of this name, or no longer."""
 
 
 class Rejected(SdkError):

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, Listener, answer_challenge, d
 from typing import TYPE_CHECKING, Any
 
 from volcano.sdk import functions, results
-from volcano.sdk.errors import JobError, SdkError
+from volcano.sdk.errors import JobError, SdkError, WrongArgument
 from volcano.sdk.planning import plan_workers
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Executor(concurrent.futures.Executor):
 
     def __init__(self, client: Client, workers: int, options: Options, *, host: str = "") -> None:
         if workers < 1:
-            raise ValueError(f"workers={workers}: give at least 1")
+            raise WrongArgument(f"workers={workers}: give at least 1")
         place = client.connection().place
         host = host or ("127.0.0.1" if place.local else own_address())
         self._elsewhere = not place.local
@@ -78,7 +78,7 @@ class Executor(concurrent.futures.Executor):
     def submit(self, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Future[Any]:
         """Have a worker call the function. NotPicklable where it, or an argument, cannot be sent."""
         if self._broken is not None:
-            raise BrokenExecutor(f"the workers of {self.job.name} are gone") from self._broken
+            raise WorkerLost(f"the workers of {self.job.name} are gone") from self._broken
         if self._finishing is not None:
             raise RuntimeError("cannot schedule new futures after shutdown")
         task = _Task(pickle.dumps((self._ship(function), functions.pack_call(args, keywords))))
@@ -186,7 +186,7 @@ def own_address() -> str:
     """This pod's own address: the one it would reach the API server from."""
     server = os.environ.get("KUBERNETES_SERVICE_HOST")
     if not server:
-        raise ValueError("workers call back to this program: give host=, an address of it that pods can reach")
+        raise WrongArgument("workers call back to this program: give host=, an address of it that pods can reach")
     with socket.socket(socket.AF_INET6 if ":" in server else socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((server, 443))
         return str(probe.getsockname()[0])

@@ -13,7 +13,7 @@ from volcano.api.resources import JOB_FLOWS
 from volcano.controllers.jobflow.jobs import job_name
 from volcano.jobs.watching import states
 from volcano.kube.errors import NotFound
-from volcano.sdk.errors import Cancelled, JobError, WaitTimeout
+from volcano.sdk.errors import Cancelled, JobError, WaitTimeout, WrongArgument
 from volcano.sdk.job import AsyncJob
 from volcano.sdk.options import Options
 from volcano.sdk.planning import Place, Plan, fresh_name, plan
@@ -53,9 +53,9 @@ class Flow:
         given = options.pop("name", "") or getattr(work, "__name__", "") or f"step-{len(self.steps) + 1}"
         name = given.lower().replace("_", "-")
         if any(step.name == name for step in self.steps):
-            raise ValueError(f"flow {self.name} has a step {name} already: give this one another name=")
+            raise WrongArgument(f"flow {self.name} has a step {name} already: give this one another name=")
         if strangers := [str(step) for step in after if step not in self.steps]:
-            raise ValueError(f"after={', '.join(strangers)}: name steps of flow {self.name}, as add() returns them")
+            raise WrongArgument(f"after={', '.join(strangers)}: name steps of flow {self.name}, as add() returns them")
         step = Step(name, work, args, [step for step in after if isinstance(step, Step)], options)
         self.steps.append(step)
         return step
@@ -74,7 +74,7 @@ class FlowPlan:
 def plan_flow(flow: Flow, place: Place) -> FlowPlan:
     """Pure. Templates are named after the run, so that runs of one flow do not meet."""
     if not flow.steps:
-        raise ValueError(f"flow {flow.name} has no steps: add some")
+        raise WrongArgument(f"flow {flow.name} has no steps: add some")
     run = fresh_name(flow.name)
     plans, templates, entries = {}, [], []
     for step in flow.steps:
@@ -86,7 +86,7 @@ def plan_flow(flow: Flow, place: Place) -> FlowPlan:
         entries.append({"name": template, **({"dependsOn": {"targets": targets}} if targets else {})})
     namespaces = {made.namespace for made in plans.values()}
     if len(namespaces) > 1:
-        raise ValueError(f"the steps of a flow share a namespace, these have {', '.join(sorted(namespaces))}")
+        raise WrongArgument(f"the steps of a flow share a namespace, these have {', '.join(sorted(namespaces))}")
     document = {
         "metadata": {"name": run, "namespace": namespaces.pop()},
         "spec": {"flows": entries, "jobRetainPolicy": "retain"},

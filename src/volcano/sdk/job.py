@@ -15,7 +15,7 @@ from volcano.jobs.watching import states
 from volcano.kube.errors import ApiError, Conflict, NotFound
 from volcano.sdk import hopeless, inside, results
 from volcano.sdk.documents import Typed
-from volcano.sdk.errors import Cancelled, JobError, ResultLost, WaitTimeout
+from volcano.sdk.errors import Cancelled, JobError, NoSuchJob, ResultLost, WaitTimeout, WrongArgument
 from volcano.sdk.planning import VALUE, VALUES
 from volcano.sdk.status import Phase, Status, members_of, status_of, trouble, worst_of
 
@@ -54,8 +54,11 @@ class AsyncJob:
     # Looking
 
     async def document(self) -> Document:
-        """The whole object."""
-        return await self._api.get(JOBS.untyped, self.name, self.namespace)
+        """The whole object, or raises NoSuchJob."""
+        try:
+            return await self._api.get(JOBS.untyped, self.name, self.namespace)
+        except NotFound as error:
+            raise NoSuchJob(error.message, details=error.details) from error
 
     async def status(self) -> Status:
         """What it is doing."""
@@ -243,9 +246,9 @@ class AsyncJob:
         document = await self.document()
         spec = document["spec"]
         if len(spec["tasks"]) != 1 or spec.get("minSuccess"):
-            raise ValueError(f"{self.name} is no gang of equal members: only the number of nodes= can be changed")
+            raise WrongArgument(f"{self.name} is no gang of equal members: only the number of nodes= can be changed")
         if nodes < 1:
-            raise ValueError(f"nodes={nodes}: a job has at least one member")
+            raise WrongArgument(f"nodes={nodes}: a job has at least one member")
         async with self._editing(document) as job:
             job.spec.tasks[0].replicas = nodes
             job.spec.min_available = min(job.spec.min_available, nodes)

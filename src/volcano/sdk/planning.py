@@ -21,8 +21,9 @@ from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.api.resources import JOBS
 from volcano.jobs import build
-from volcano.jobs.amounts import parse_seconds
+from volcano.jobs.amounts import AmountError, parse_seconds
 from volcano.sdk import documents, functions, inside
+from volcano.sdk.errors import WrongArgument
 from volcano.sdk.options import Options
 
 __all__ = ["FILES", "Place", "Plan", "fresh_name", "plan", "plan_map", "plan_workers"]
@@ -125,7 +126,7 @@ def plan(work: Any, args: Sequence[Any], options: Options, place: Place) -> Plan
 def plan_map(function: Callable[..., Any], calls: Sequence[functions.Call], options: Options, place: Place) -> Plan:
     """One member for each call."""
     if not calls:
-        raise ValueError("there is nothing to map the function to: give at least one item")
+        raise WrongArgument("there is nothing to map the function to: give at least one item")
     keywords = _keywords(options)
     merged = [(args, {**keywords, **own}) for args, own in calls]
     program = _function(function, merged, VALUES, options, place)
@@ -176,7 +177,7 @@ def _interpreter(path: Path, place: Place, options: Options) -> list[str]:
 def _program_name(command_line: str) -> str:
     words = command_line.split()
     if not words:
-        raise ValueError("the command is empty: say what to run")
+        raise WrongArgument("the command is empty: say what to run")
     return Path(words[0]).name
 
 
@@ -234,15 +235,15 @@ class _Size:
     def of(cls, options: Options) -> _Size:
         nodes, array = options.get("nodes", 0), options.get("array", 0)
         if nodes and array:
-            raise ValueError("nodes= makes a gang and array= independent members: give one of them")
+            raise WrongArgument("nodes= makes a gang and array= independent members: give one of them")
         if min(nodes, array) < 0 or ("nodes" in options and not nodes) or ("array" in options and not array):
-            raise ValueError("nodes= and array= count members: give at least 1")
+            raise WrongArgument("nodes= and array= count members: give at least 1")
         minimum = options.get("min_nodes", nodes or 1)
         if not 1 <= minimum <= (nodes or 1):
-            raise ValueError(f"min_nodes={minimum} must be between 1 and nodes={nodes or 1}")
+            raise WrongArgument(f"min_nodes={minimum} must be between 1 and nodes={nodes or 1}")
         at_once = options.get("at_once", array)
         if "at_once" in options and (at_once < 1 or not array):
-            raise ValueError("at_once= limits how many members of array= run at a time: give both, and at least 1")
+            raise WrongArgument("at_once= limits how many members of array= run at a time: give both, and at least 1")
         return cls(nodes or array or 1, minimum, nodes > 0, at_once if at_once < array else 0)
 
     def ending(self, options: Options) -> JsonObject:
@@ -260,7 +261,7 @@ class _Size:
             case "fail":
                 policies.append({"event": "PodEvicted", "action": "TerminateJob"})
             case other:
-                raise ValueError(f"on_eviction={other!r}: say 'restart' or 'fail'")
+                raise WrongArgument(f"on_eviction={other!r}: say 'restart' or 'fail'")
         ending: JsonObject = {"policies": policies} if policies else {}
         if retries:
             ending["maxRetry"] = retries * (1 if self.gang else self.members) + 1
@@ -316,7 +317,7 @@ def _given(work: Any, options: Options, place: Place) -> Plan:
     jobs = [one for one in found if one.get("kind", JOBS.kind) == JOBS.kind]
     if len(found) != 1 or len(jobs) != 1 or not str(jobs[0].get("apiVersion", JOBS.api_version)).startswith(JOBS.group):
         kinds = ", ".join(f"{one.get('apiVersion')} {one.get('kind')}" for one in found) or "nothing"
-        raise ValueError(f"expected one {JOBS.api_version} Job, got {kinds}: use vcctl apply for other objects")
+        raise WrongArgument(f"expected one {JOBS.api_version} Job, got {kinds}: use vcctl apply for other objects")
     if unusable := options.keys() - {"name", "namespace", "queue", "labels"}:
         raise TypeError(f"{', '.join(sorted(unusable))}: a job that is given whole already says that")
     job = {**jobs[0], "apiVersion": JOBS.api_version, "kind": JOBS.kind}
@@ -342,7 +343,12 @@ def _requests(options: Options) -> dict[str, str]:
 def _seconds(span: float | str | datetime.timedelta) -> int:
     if isinstance(span, datetime.timedelta):
         span = span.total_seconds()
-    return parse_seconds(span) if isinstance(span, str) else -int(-span // 1)
+    if not isinstance(span, str):
+        return -int(-span // 1)
+    try:
+        return parse_seconds(span)
+    except AmountError as error:
+        raise WrongArgument(str(error)) from error
 
 
 def _after(jobs: str | Sequence[Any]) -> str:
