@@ -139,12 +139,18 @@ def _record(reason: Document, indent: str) -> list[str]:
     return [*_reason(reason, indent), f"{indent}what would change it: {reason['remedy']}"]
 
 
+_OF_PARTS = "needed", "there"
+_OF_TOTALS = "in all", "allowed"
+"""What the two numbers of a reason are: of a queue's limit, what the queue would hold and may."""
+
+
 def _reason(reason: Document, indent: str) -> list[str]:
     numbers = ""
     if "need" in reason:
         shown = reason.get("amounts", reason)
         unit = f" {reason['resource']}" if "resource" in reason else ""
-        numbers = f", {_number(shown['need'])}{unit} needed, {_number(shown['have'])} there"
+        needed, there = _OF_TOTALS if reason["code"] == "QueueQuotaExceeded" else _OF_PARTS
+        numbers = f", {_number(shown['need'])}{unit} {needed}, {_number(shown['have'])} {there}"
     lines = [f"{indent}{reason['stage']}: {reason['code']}{numbers}", f"{indent}{reason['message']}"]
     if reason.get("blocker"):
         lines.append(f"{indent}in the way: {reason['blocker']}")
