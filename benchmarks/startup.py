@@ -38,7 +38,7 @@ COMMANDS = (
     "vjobs",
     "vqueues",
     "vsub --help",
-    "vsub --dry-run -c true",
+    "vsub --dry-run -n hello -c true",
     "vcancel --help",
 )
 
