@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from volcano.local.cluster import DEFAULT_SCHEDULER_CONF as LOCAL_CONF
 from volcano.scheduler.framework import conf as conf_file, lint, registry as registries
 from volcano.scheduler.framework.conf import ConfError
 
@@ -12,7 +13,7 @@ SOUND = """
 actions: "enqueue, allocate, backfill, preempt, reclaim"
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
-- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion, enableJobEnqueued: false}, {name: nodeorder}]
 """
 
 
@@ -33,12 +34,16 @@ def test_a_sound_configuration_needs_no_remark() -> None:
         ("{name: nodeorder}", "{name: nodeorder, arguments: {leastrequested.wight: 2}}", "leastrequested.weight"),
         ("{name: nodeorder}", "{name: nodeorder, arguments: {leastrequested.weight: many}}", "many"),
         (", preempt", "", "for evictions add the action preempt"),
-        ("{name: proportion}, ", "", "add proportion or capacity"),
+        ("{name: proportion, enableJobEnqueued: false}, ", "", "add proportion or capacity"),
         ("reclaim", "shuffle", "add one of them"),
         ("reclaim", "reclaim, gangreclaim", "do not combine them"),
-        ("{name: nodeorder}", "{name: nodeorder}, {name: binpack}", "set leastrequested.weight to 0"),
-        ("{name: proportion}", "{name: proportion}, {name: capacity}", "both limit queues"),
-        ("{name: proportion}", "{name: proportion, enableHierarchy: true}", "it is for capacity, drf and nodegroup"),
+        (
+            "{name: nodeorder}",
+            "{name: nodeorder}, {name: binpack, arguments: {binpack.cpu: 5}}",
+            "set leastrequested.weight to 0",
+        ),
+        ("{name: proportion,", "{name: capacity}, {name: proportion,", "both limit queues"),
+        ("{name: proportion,", "{name: proportion, enableHierarchy: true,", "it is for capacity, drf and nodegroup"),
         ("{name: priority}", "{name: priority}, {name: drf, enableHierarchy: true}", "listed more than once"),
         ("{name: gang}", "{name: gang, enableJobReady: false}", "before their gang is complete"),
         ("tiers:", "configurations: [{name: gangpreempt, arguments: {}}]\ntiers:", "it is not among the actions"),
@@ -49,6 +54,12 @@ def test_a_sound_configuration_needs_no_remark() -> None:
             "'predicateErrorCacheEnable' is 'maybe'",
         ),
         ("tiers:", "teirs: []\ntiers:", "did you mean 'tiers'"),
+        (", enableJobEnqueued: false", "", "and proportion may keep them out while the cluster is full"),
+        (
+            "{name: drf}",
+            "{name: drf}, {name: overcommit}",
+            "overcommit may keep them out while the cluster is full",
+        ),
         ("{name: predicates}, ", "", "selectors and taints forbid"),
     ],
 )
@@ -77,11 +88,22 @@ def test_the_scheduler_itself_warns_of_arguments_for_no_action() -> None:
     )
 
 
-def test_the_default_has_its_one_remark() -> None:
-    assert len(lint.warnings(conf_file.DEFAULT_CONF, REGISTRY)) == 1
+@pytest.mark.parametrize("text", [conf_file.DEFAULT_CONF, LOCAL_CONF], ids=["scheduler", "local"])
+def test_what_volcano_writes_itself_needs_no_remark(text: str) -> None:
+    assert lint.warnings(text, REGISTRY) == []
+
+
+def test_binpack_that_outweighs_spreading_is_meant() -> None:
+    assert remarks("{name: nodeorder}", "{name: nodeorder}, {name: binpack, arguments: {binpack.weight: 10}}") == []
 
 
 def test_queues_inherit_their_groups_of_nodes_in_a_hierarchy() -> None:
     found = remarks("{name: nodeorder}", "{name: nodeorder}, {name: nodegroup, enableHierarchy: true}")
 
     assert not any("nodegroup" in remark for remark in found)
+
+
+def test_what_only_enqueue_asks_has_no_effect_without_it() -> None:
+    found = lint.warnings(conf_file.DEFAULT_CONF.replace("enqueue, ", ""), REGISTRY)
+
+    assert any("plugin 'overcommit': only enqueue asks it" in remark for remark in found), found

@@ -55,7 +55,10 @@ class Allocate(Action):
 
     def _worksheets(self, session: Session) -> dict[str, Worksheet]:
         sheets: dict[str, Worksheet] = {}
+        admits = "enqueue" not in session.conf.actions
         for job in session.restless_jobs:
+            if admits and job.is_pending:  # nobody else lets it in, and its pods may be made only then
+                session.admit(job)
             if job.pending:
                 with session.isolated(job):
                     sheet = self._worksheet(session, job)
@@ -66,9 +69,7 @@ class Allocate(Action):
     def _worksheet(self, session: Session, job: Job) -> Worksheet | None:
         """What there is to place of a job that may be placed at all."""
         if job.is_pending:
-            if "enqueue" in session.conf.actions:
-                return None
-            session.admit(job)
+            return None
         objection = session.job_valid(job) or session.topology.problem(job)
         if objection is not None:
             session.refuse(job, objection)

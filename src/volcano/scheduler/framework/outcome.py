@@ -20,6 +20,7 @@ from volcano.scheduler.framework.decisions import (
     TaskState,
 )
 from volcano.scheduler.framework.fullness import with_room
+from volcano.scheduler.framework.gates import with_gate
 from volcano.scheduler.framework.messages import job_text, pod_verdict
 from volcano.scheduler.framework.patience import WAITING, is_due
 from volcano.scheduler.framework.reasons import Reason, Stage
@@ -48,11 +49,11 @@ def conclude(session: Session) -> Decisions:
 
 
 def _sized(session: Session) -> dict[str, Reason]:
-    """The reasons, with the nodes' view of those whom a queue refused, and with what no patience helps against."""
+    """The reasons, with the nodes' view of those whom a queue refused, and why preempt or patience does not help."""
     jobs, found = session.jobs, dict(session.reasons)
     for key, reason in session.reasons.items():
         if (job := jobs.get(key)) is not None:
-            found[key] = with_size(session, job, with_room(session, job, reason))
+            found[key] = with_size(session, job, with_gate(session, job, with_room(session, job, reason)))
     return found
 
 

@@ -21,6 +21,7 @@ _BY_CODE: Final = {
     "NoCpus": "ask for fewer exclusive CPUs, or relax the NUMA policy of the pods",
     "NoDomainFits": "wait for room in one domain, allow a higher tier (spec.networkTopology), or ask for less",
     "NoDevices": "ask for fewer devices, or add nodes that have them",
+    "NotAdmittedToPreempt": "wait for room, or set enableJobEnqueued: false for {blocker}: then preempt makes room",
     "NotEnqueued": "wait for its turn in the queue",
     "NotEnoughPodsOfTask": "create the missing pods, or lower the minimum of the role (minTaskMember)",
     "NotEnoughTasks": "create the missing pods, or lower minMember to the number of pods that exist",

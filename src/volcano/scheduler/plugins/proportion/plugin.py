@@ -24,6 +24,7 @@ from volcano.scheduler.cluster.resources import (
     exceeding,
 )
 from volcano.scheduler.cluster.tasks import Task
+from volcano.scheduler.framework.gates import PREEMPTING, RECLAIMING
 from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
@@ -151,6 +152,43 @@ class Proportion(Plugin):
         self.session.tell_pod_group(job, "Unschedulable", text)
         reason = Reason(Stage.ENQUEUE, "QueueQuotaExceeded", blocker=queue.name, message=text)
         return beyond(self.session, reason, short, claimed, account.ceiling)
+
+    def entitled(self, job: Job) -> bool:
+        """Within the part of the cluster that is its queue's by weight, whatever other queues ask for, if that can be
+
+        taken back from them. A queue that is alone has nobody to take from; nor does a job take from other queues to
+        which less important ones of its own would give way first.
+        """
+        account, queue, actions = self.accounts[job.queue_name], self.session.queues[job.queue_name], self._actions
+        if not RECLAIMING & actions or self._weights <= queue.weight:
+            return False
+        if PREEMPTING & actions and self._least.get(queue.name, job.priority) < job.priority:
+            return False
+        wanted = minimum(self.session, job)
+        claimed = wanted + account.allocated + self._inqueue[queue.name]
+        part = np.minimum(self.session.total * (queue.weight / self._weights), account.ceiling)
+        return not exceeding(wanted, claimed, np.maximum(part, account.guarantee))
+
+    @cached_property
+    def _actions(self) -> frozenset[str]:
+        return frozenset(self.session.conf.actions)
+
+    @cached_property
+    def _least(self) -> dict[str, int]:
+        """The lowest priority of the jobs of each queue that hold something."""
+        found: dict[str, int] = {}
+        for job in self.session.jobs.values():
+            if job.tally.allocated:
+                found[job.queue_name] = min(job.priority, found.get(job.queue_name, job.priority))
+        return found
+
+    @cached_property
+    def _weights(self) -> int:
+        """Of all queues that ask for something, or will once their jobs are let in."""
+        asking = {job.queue_name for job in self.session.restless_jobs}
+        asking |= {name for name, account in self.accounts.items() if account.request.any()}
+        asking |= {name for name, claimed in self._inqueue.items() if claimed.any()}
+        return sum(self.session.queues[name].weight for name in asking if name in self.session.queues)
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:
