@@ -15,5 +15,7 @@ class SpreadTeams(Plugin):
     def score(self, profile: Profile, rows: Rows) -> Scores:
         team = profile.labels.get("team")
         on_node = (self.nodes.tasks[row].values() for row in rows.index)
-        members = [sum(task.pod.metadata.labels.get("team") == team for task in tasks) for tasks in on_node]
-        return -10.0 * np.array(members, dtype=np.float64)
+        members = np.array([sum(task.pod.metadata.labels.get("team") == team for task in tasks) for tasks in on_node])
+        if rows.extra is not None:  # of its own replicas, so many are placed there in the same step
+            members = members + rows.extra
+        return -10.0 * members

@@ -218,6 +218,15 @@ def test_a_plugin_that_fails_or_is_not_known_is_told(desk: Desk):
     assert unknown in warnings
 
 
+@pytest.mark.parametrize("words", [["schedule", "-f", "x.yaml"], ["config", "lint", "x.conf"], ["local", "up"]])
+def test_a_folder_of_plugins_that_is_missing_is_named(words: list[str], capsys: pytest.CaptureFixture[str]):
+    if words[0] == "schedule":
+        words = ["schedule", "-f", str(Path(__file__).parents[2] / "examples" / "what-if.yaml")]
+
+    assert run([*words, "--plugins-dir", "nowhere"]) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("document", "field"),
     [

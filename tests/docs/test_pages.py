@@ -26,7 +26,10 @@ from volcano.scheduler.framework import conf, registry
 GENERATED = ("vcctl.md", "sdk-reference.md")
 RUN = [
     ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("tutorial.md", "cookbook.md", "local-mode.md", "moving/slurm.md")),
+    *(
+        ROOT / "docs" / name
+        for name in ("tutorial.md", "cookbook.md", "custom-plugins.md", "local-mode.md", "moving/slurm.md")
+    ),
 ]
 """Pages whose commands and programs run, from top to bottom, each page in a shell and a home of its own."""
 QUEUES = [

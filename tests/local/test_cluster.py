@@ -59,11 +59,11 @@ def gone() -> str:
 
 
 def test_the_flags_reach_the_daemons_that_they_are_for(layout: Layout) -> None:
-    options = Options(port=4711, cpus=2.0, memory="3Gi", simulated_nodes=5, simulated_cpus=16.0)
+    options = Options(port=4711, cpus=2.0, memory="3Gi", simulated_nodes=5, simulated_cpus=16.0, plugins_dir="/p")
     assert "4711" in cluster.api_server(layout, options).argv
     by_name = {daemon.name: " ".join(daemon.argv) for daemon in cluster.daemons(layout, options)}
     assert "--cpus 2.0 --memory 3Gi --simulated 5 --simulated-cpu 16.0" in by_name["node"]
-    assert f"--scheduler-conf {layout.scheduler_conf}" in by_name["vc-scheduler"]
+    assert f"--scheduler-conf {layout.scheduler_conf} --plugins-dir /p" in by_name["vc-scheduler"]
     assert {name for name, argv in by_name.items() if "--leader-elect=false" in argv} == {
         "vc-scheduler",
         "vc-controller-manager",

@@ -21,9 +21,15 @@ def config() -> None:
 
 @config.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
-@click.option("--plugins-dir", default="", help="Folder of own plugins, as of vc-scheduler.")
+@click.option(
+    "--plugins-dir",
+    default=None,
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="Folder of own plugins, as of vc-scheduler.",
+)
 @document_flag("text", "json", "yaml")
-def lint(files: tuple[str, ...], plugins_dir: str, output: str) -> int:
+def lint(files: tuple[str, ...], plugins_dir: str | None, output: str) -> int:
     """Say what in a configuration is wrong, has no effect or is probably not meant.
 
     A FILE holds the scheduler's configuration, or a ConfigMap with one; - is standard input. Exit status: 0 nothing

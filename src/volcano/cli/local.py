@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from volcano.api import keys
 from volcano.cli.errors import fail
 from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.statuses import NO
@@ -49,11 +50,23 @@ def root_flag(command: Any) -> Any:
     default="",
     help="Lay out the pods' cgroups below it as the kubelet does, for vc-agent (root only).",
 )
-@click.option("--nodes", type=click.IntRange(0), default=0, help="Simulated nodes to add, for experiments at scale.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(0),
+    default=0,
+    help="Simulated nodes to add, for experiments at scale: they run no commands.",
+)
 @click.option(
     "--node-cpus", type=click.FloatRange(0.0), default=8.0, show_default=True, help="CPUs of each simulated node."
 )
 @click.option("--node-memory", default="32Gi", show_default=True, help="Memory of each simulated node.")
+@click.option(
+    "--plugins-dir",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    default=None,
+    metavar="DIR",
+    help="Folder of plugins of your own for the scheduler, which its configuration names.",
+)
 def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
     """Start the cluster.
 
@@ -68,6 +81,7 @@ def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
         cpus=size["cpus"],
         memory=size["memory"],
         cgroup_root=size["cgroup_root"],
+        plugins_dir=size["plugins_dir"] or "",
         simulated_nodes=size["nodes"],
         simulated_cpus=size["node_cpus"],
         simulated_memory=size["node_memory"],
@@ -86,6 +100,8 @@ def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
     def announce() -> None:
         click.echo("The cluster is ready. In another shell:" if not detach else "The cluster is ready.")
         click.echo(_how_to_use(layout))
+        if options.simulated_nodes:
+            click.echo(f"Simulated nodes run no commands: how long a pod there runs is its {keys.SIMULATE_DURATION}.")
 
     try:
         if detach:

@@ -129,6 +129,8 @@ def configuration(flags: Flags, otherwise: str = "") -> tuple[Registry, Conf]:
     try:
         registry = registries.installed(registries.built_in())
         if flags.plugins_dir:
+            if not Path(flags.plugins_dir).is_dir():
+                raise fail(f"--plugins-dir {flags.plugins_dir}: there is no such folder", exit_status=UNREADABLE)
             registry = registries.from_directory(registry, Path(flags.plugins_dir))
         text = Path(flags.scheduler_conf).read_text() if flags.scheduler_conf else otherwise or grammar.DEFAULT_CONF
         conf = grammar.parse(text, registry.actions)

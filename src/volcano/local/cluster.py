@@ -73,12 +73,13 @@ class LocalError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """How large the cluster is and where it listens. 0 and "" mean: as this machine is."""
+    """How large the cluster is and where it listens. 0 and "" mean: as this machine is, and no plugins."""
 
     port: int = 0
     cpus: float = 0.0
     memory: str = ""
     cgroup_root: str = ""
+    plugins_dir: str = ""
     simulated_nodes: int = 0
     simulated_cpus: float = 8.0
     simulated_memory: str = "32Gi"
@@ -108,10 +109,12 @@ def daemons(layout: Layout, options: Options) -> list[Daemon]:
     if options.simulated_nodes:
         node += ["--simulated", str(options.simulated_nodes), "--simulated-cpu", str(options.simulated_cpus)]
         node += ["--simulated-memory", options.simulated_memory]
-    scheduler = (*kubeconfig, *loopback, *alone, *everything, "--scheduler-conf", str(layout.scheduler_conf))
+    scheduler = [*kubeconfig, *loopback, *alone, *everything, "--scheduler-conf", str(layout.scheduler_conf)]
+    if options.plugins_dir:
+        scheduler += ["--plugins-dir", options.plugins_dir]
     controllers = (*kubeconfig, *loopback, *alone, *everything)
     return [
-        Daemon("vc-scheduler", "volcano.scheduler.daemon.main:main", scheduler),
+        Daemon("vc-scheduler", "volcano.scheduler.daemon.main:main", tuple(scheduler)),
         Daemon("vc-controller-manager", "volcano.controllers.manager:main", controllers),
         Daemon("kube-controllers", "volcano.local.builtin.main:main", kubeconfig),
         Daemon("node", "volcano.local.node.main:main", tuple(node)),
