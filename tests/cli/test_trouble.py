@@ -83,6 +83,20 @@ def test_a_name_that_does_not_exist_is_told_and_the_others_are_seen_to(
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("logs", "x"), 'Failed to read logs: jobs.batch.volcano.sh "x" not found\n'),
+        (("job", "logs", "x"), 'Failed to read logs: jobs.batch.volcano.sh "x" not found\n'),
+        (("events", "foo/x"), "Failed to list events: there is no kind 'foo'"),
+        (("job", "view", "x"), 'Failed to job view: jobs.batch.volcano.sh "x" not found\n'),
+    ],
+)
+def test_what_failed_is_told_in_words(vcctl: Terminal, words: tuple[str, ...], said: str) -> None:
+    assert vcctl(*words) != DONE
+    assert vcctl.err.startswith(said)
+
+
+@pytest.mark.parametrize(
     ("words", "status"),
     [
         (("explain", "foo", "x"), USAGE),

@@ -36,7 +36,7 @@ def refused(cluster: Cluster, *flags: str) -> str:
     """Why `vcctl local up` refuses."""
     told = cluster("local", "up", "--detach", *flags, fails=True)
     assert told.status == 255
-    assert told.err.startswith("Failed to local up: ")
+    assert told.err.startswith("Failed to start the cluster: ")
     assert "No cluster is running" in cluster("local", "status", fails=True).out
     return told.err
 

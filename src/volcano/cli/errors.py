@@ -14,9 +14,25 @@ if TYPE_CHECKING:
     from volcano.kube.errors import ApiError
 
 
+IN_WORDS = {
+    "config lint": "check the configuration",
+    "doctor": "examine the cluster",
+    "events": "list events",
+    "job logs": "read logs",
+    "local down": "stop the cluster",
+    "local status": "look at the cluster",
+    "local up": "start the cluster",
+    "logs": "read logs",
+    "policies": "print the policies",
+    "queue tree": "show the tree of queues",
+    "top": "show what is used",
+}
+"""What commands do whose path is no verb; those of the Go Volcano are called by their path, as there."""
+
+
 class CommandError(Exception):
     """A failed command. `command` is the path without the root ("job run"); shown as `Failed to job run: …`,
-    and as `vsub: …` for a program of one command."""
+    by what it does where `IN_WORDS` says that, and as `vsub: …` for a program of one command."""
 
     def __init__(self, message: str, *, command: str = "", exit_status: int = 0) -> None:
         super().__init__(message)
@@ -42,7 +58,8 @@ def misuse(message: str) -> CommandError:
 
 def tell(error: CommandError, program: str) -> None:
     """Say on standard error what failed."""
-    click.echo(f"Failed to {error.command}: {error}" if error.command else f"{program}: {error}", err=True)
+    what = f"Failed to {IN_WORDS.get(error.command, error.command)}" if error.command else program
+    click.echo(f"{what}: {error}", err=True)
 
 
 @contextmanager
