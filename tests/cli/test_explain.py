@@ -208,6 +208,34 @@ def test_the_rest_of_a_job_that_runs(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert first["reason"] is None
 
 
+def test_who_runs_on_a_simulated_node_hears_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "world.yaml"
+    label = 'labels: {volcano.sh/simulated: "true"}'
+    path.write_text(RUNNING_WITH_ITS_MINIMUM.replace("{name: n1}", f"{{name: n1, {label}}}"))
+
+    for kind, name, note in (
+        ("pod", "first", "note: node n1 is simulated: no command runs there"),
+        ("job", "train", "note: 1 pods are on simulated nodes: no command runs there"),
+    ):
+        assert run(["explain", kind, name, "-f", str(path)]) == 0
+        assert note in capsys.readouterr().out
+    assert "note" not in explained(capsys, "pod", "second", "-f", str(path))
+
+
+def test_a_queue_at_its_limit_is_told_with_what_it_would_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "world.yaml"
+    limited = RUNNING_WITH_ITS_MINIMUM.replace("spec: {weight: 1}", "spec: {weight: 1, capability: {cpu: 1500m}}")
+    path.write_text(limited.replace('allocatable: {cpu: "1"', 'allocatable: {cpu: "4"'))
+
+    assert run(["explain", "podgroup", "train", "-f", str(path)]) == 0
+    explained = capsys.readouterr().out
+
+    assert "queue: QueueQuotaExceeded, 2 cpu in all, 1500m allowed" in explained
+    assert "queue 'default' would hold 2 cpu, and may hold 1500m" in explained
+
+
 def test_amounts_are_printed_as_people_write_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "world.yaml"
     path.write_text(WORLD.replace('minResources: {cpu: "4"}', "minResources: {memory: 900Gi}"))

@@ -209,9 +209,18 @@ def test_a_node_that_was_deleted_under_its_pods() -> None:
     gone = complaint("Warning", "NodeDeleted", message, 100, on="n1")
     gone["involvedObject"]["kind"] = "Node"
 
-    assert found(events=[gone]) == [f"warning: node n1 {message}"]
-    assert found(events=[gone | {"lastTimestamp": "2030-05-01T00:00:00+00:00"}]) == []
-    assert found(events=[gone | {"reason": "RegisteredNode"}]) == []
+    def pod(node: str = "n1", phase: str = "Running", age: int = 200) -> dict[str, Any]:
+        created = (NOW - datetime.timedelta(seconds=age)).isoformat()
+        return {"metadata": {"creationTimestamp": created}, "spec": {"nodeName": node}, "status": {"phase": phase}}
+
+    assert found(events=[gone], pods=[pod()]) == [f"warning: {message}"]
+    assert found(events=[gone | {"lastTimestamp": "2030-05-01T00:00:00+00:00"}], pods=[pod()]) == []
+    assert found(events=[gone | {"reason": "RegisteredNode"}], pods=[pod()]) == []
+    assert found(events=[gone]) == []
+    assert found(events=[gone], pods=[pod("n2"), pod(phase="Failed"), pod(age=50)]) == []
+
+    blind = dataclasses.replace(HEALTHY, objects={**HEALTHY.objects, "events": [gone]}, unseen={"pods": "forbidden"})
+    assert f"warning: {message}" in said(blind)
 
 
 def test_two_installations_decide_about_the_same_pods() -> None:

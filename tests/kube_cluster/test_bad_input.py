@@ -239,6 +239,6 @@ def test_a_node_object_that_is_deleted_and_made_again(place: Place) -> None:
     eventually("the node to be back", lambda: place.kubectl("get", "node", "--ignore-not-found", volcano.NODE).out)
     words = f"node {volcano.NODE} was deleted with 2 pods on it"
     eventually("the scheduler to tell", lambda: words in place.programs.log("vc-scheduler"))
-    diagnosed(place, f"warning: node {volcano.NODE} {words}")
+    diagnosed(place, f"warning: {words}")
     place.runs("beside", 1)
     place.kubectl("delete", "vcjob", "stays")

@@ -108,6 +108,10 @@ SIMULATE: Final = "volcano.sh/simulate"
 SIMULATE_DURATION: Final = "volcano.sh/simulate-duration"
 SIMULATE_EXIT_CODE: Final = "volcano.sh/simulate-exit-code"
 
+# Simulated nodes (labels): every pod there is pretended; the name of the process node whose daemon serves them
+SIMULATED: Final = "volcano.sh/simulated"
+SIMULATED_BY: Final = "volcano.sh/simulated-by"
+
 # Kubernetes' own
 HOSTNAME: Final = "kubernetes.io/hostname"
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -52,6 +53,7 @@ async def gather(client: Client, namespace: str, now: datetime.datetime) -> Fact
     objects = {resource.plural: items for (resource, _), items in zip(wanted, lists, strict=True)}
     objects["deployments"] = [one for one in objects["deployments"] if _is_ours(one)]
     objects["events"] += await _list(client, resources.EVENTS, "default", unseen, f"reason={nodes.DELETED}")
+    objects["pods"] = await _on(client, nodes.gone(objects["events"], now), unseen)
     objects["podgroups"] = await _some(client, resources.PODGROUPS, unseen)
     objects["secrets"] = await _secret(client, namespace, unseen)
     schemas = builtin_schemas.load()
@@ -77,6 +79,14 @@ async def _list(
     except ApiError as problem:
         unseen[resource.plural] = str(problem)
         return []
+
+
+async def _on(client: Client, names: Iterable[str], unseen: dict[str, str]) -> list[JsonObject]:
+    """The pods that are bound to these nodes."""
+    found: list[JsonObject] = []
+    for name in names:
+        found += await _list(client, resources.PODS, None, unseen, f"spec.nodeName={name}")
+    return found
 
 
 async def _some(client: Client, resource: resources.Resource[Any], unseen: dict[str, str]) -> list[JsonObject]:

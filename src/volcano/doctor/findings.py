@@ -36,7 +36,7 @@ class Facts:
     version: str
     """The API server's, such as v1.36.3."""
     objects: Mapping[str, Sequence[JsonObject]] = field(default_factory=dict)
-    """By plural name; of podgroups only some, and no pods: there may be too many."""
+    """By plural name; of podgroups only some, of pods those on nodes that were deleted: there may be too many."""
     refusal: str = ""
     """How the admission of an impossible job was answered; "" when it was let in."""
     expected: Sequence[JsonObject] = ()

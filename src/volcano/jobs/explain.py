@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from volcano.api import keys
 from volcano.jobs.standing import scheduler_of
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def of_podgroup(found: Cycle, name: str, namespace: str) -> Document:
         "phase": group["phase"],
         "reason": found.result["reasons"].get(key),
         "pods": {pod: found.result["tasks"][pod] for pod in members},
+        **_pretended(found, members),
     }
 
 
@@ -126,7 +128,7 @@ def of_pod(found: Cycle, name: str, namespace: str) -> Document:
     state = found.result["tasks"].get(key)
     if state is None:
         raise Unexplained(f"pod {key} {_unknown(found, name, namespace)}")
-    told: Document = {"pod": key, "status": state["status"], "node": state["node"]}
+    told: Document = {"pod": key, "status": state["status"], "node": state["node"], **_pretended(found, [key])}
     about = found.result["pods"][key]
     if about["message"]:
         told["message"] = about["message"]
@@ -136,6 +138,19 @@ def of_pod(found: Cycle, name: str, namespace: str) -> Document:
             reason = None  # others of its job wait: not this one
         told |= {"podgroup": about["podgroup"], "reason": reason}
     return told
+
+
+def _pretended(found: Cycle, pods: Iterable[str]) -> Document:
+    """A note on those of `pods` that run where no command does."""
+    nodes = (node["metadata"] for node in found.of_kind("Node"))
+    simulated = {node["name"] for node in nodes if (node.get("labels") or {}).get(keys.SIMULATED) == "true"}
+    states = [found.result["tasks"][pod] for pod in pods]
+    where = [state["node"] for state in states if state["status"] == "Running" and state["node"] in simulated]
+    if not where:
+        return {}
+    subject = f"node {where[0]} is simulated" if len(states) == 1 else f"{len(where)} pods are on simulated nodes"
+    how = f"no command runs there, a pod ends when its annotation {keys.SIMULATE_DURATION} says, or never"
+    return {"note": f"{subject}: {how}"}
 
 
 def _unknown(found: Cycle, name: str, namespace: str) -> str:

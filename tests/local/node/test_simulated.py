@@ -14,7 +14,7 @@ from volcano.api.resources import LEASES, NODES, PODS
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.app import ApiServer
-from volcano.local.node.simulated import SimulatedNodes
+from volcano.local.node.simulated import SimulatedNodes, remove_unserved
 from volcano.local.node.spec import NodeSpec, uniform
 
 
@@ -23,8 +23,8 @@ class Place:
         self.client = client
         self.tasks: list[asyncio.Task[None]] = []
 
-    async def start(self, *specs: NodeSpec) -> None:
-        nodes = SimulatedNodes(self.client, specs)
+    async def start(self, *specs: NodeSpec, owner: str = "") -> None:
+        nodes = SimulatedNodes(self.client, specs, owner)
         self.tasks.append(asyncio.create_task(nodes.run()))
         await asyncio.wait_for(nodes.registered.wait(), 10)
 
@@ -128,6 +128,22 @@ def test_a_restart_loses_nothing() -> None:
         await here.create("new")
         await here.start(*uniform(1, "8", "32Gi"))
         await here.reach(ends="Succeeded", new="Running")
+
+    at(story)
+
+
+def test_nodes_of_an_earlier_run_go_unless_they_are_served_or_of_others() -> None:
+    async def story(here: Place) -> None:
+        for owner in ("mine", "another", ""):
+            await here.start(*uniform(3, "8", "32Gi", prefix=owner or "nobody"), owner=owner)
+        await here.stop()
+
+        await remove_unserved(here.client, "mine", {"mine-000"})
+
+        for resource in (NODES, LEASES):
+            left = {item["metadata"]["name"] for item in (await here.client.list(resource.untyped)).items}
+            others = {f"{owner}-{index:03d}" for owner in ("another", "nobody") for index in range(3)}
+            assert left == {"mine-000", *others}
 
     at(story)
 

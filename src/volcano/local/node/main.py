@@ -28,7 +28,7 @@ from volcano.local.node.endpoint import Endpoint
 from volcano.local.node.layout import Layout
 from volcano.local.node.registration import NodeDescription, keep_registered
 from volcano.local.node.runtime import DataFolderInUse
-from volcano.local.node.simulated import SimulatedNodes
+from volcano.local.node.simulated import SimulatedNodes, remove_unserved
 
 log = logging.getLogger("volcano.node")
 
@@ -57,7 +57,7 @@ async def run(client: Client, options: Options, stop: asyncio.Event, ready: asyn
     """Be the node until `stop` is set. Pods' processes go on; the next run adopts them."""
     work = [asyncio.create_task(keep_collector_settled())]
     if options.simulated:
-        work.append(asyncio.create_task(SimulatedNodes(client, options.simulated).run()))
+        work.append(asyncio.create_task(SimulatedNodes(client, options.simulated, options.name).run()))
     if options.name:
         work.append(asyncio.create_task(_run_processes(client, options, ready or asyncio.Event())))
     await until_stopped(stop, *work)
@@ -84,6 +84,7 @@ async def _run_processes(client: Client, options: Options, registered: asyncio.E
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(keep_registered(client, node, registered))
             tasks.create_task(agent.run())
+            tasks.create_task(remove_unserved(client, options.name, {one.name for one in options.simulated}))
 
 
 def _is_trusted(request: Request) -> bool:

@@ -10,24 +10,24 @@ import heapq
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 
 import msgspec
 
 from volcano.api import keys
 from volcano.api.meta import JsonObject, Model
-from volcano.api.resources import PODS
+from volcano.api.resources import LEASES, NODES, PODS
 from volcano.kube.client import Client
-from volcano.kube.errors import ApiError, Conflict, NotFound
+from volcano.kube.errors import ApiError, Conflict, Forbidden, NotFound
 from volcano.kube.informer import Callbacks, Informer
 from volcano.local.node import simulation
-from volcano.local.node.registration import NodeDescription, register, renew_lease
+from volcano.local.node.registration import LEASE_NAMESPACE, NodeDescription, register, renew_lease
 from volcano.local.node.spec import NodeSpec
 from volcano.local.times import seconds_since_epoch, timestamp
 
 log = logging.getLogger(__name__)
 
-SIMULATED_LABEL = "volcano.sh/simulated"
 HOST_ADDRESS = "10.0.0.1"
 LEASE_SECONDS = 3600
 RENEW_SECONDS = 600.0
@@ -88,10 +88,14 @@ POD_VIEWS = PODS.as_type(PodView)
 
 
 class SimulatedNodes:
-    """`run` registers the nodes and pretends until cancelled. All state is in the API, so a restart loses nothing."""
+    """`run` registers the nodes and pretends until cancelled. All state is in the API, so a restart loses nothing.
 
-    def __init__(self, client: Client, specs: Iterable[NodeSpec]) -> None:
+    `owner` is whom the nodes belong to: see `remove_unserved`.
+    """
+
+    def __init__(self, client: Client, specs: Iterable[NodeSpec], owner: str = "") -> None:
         self.specs = {spec.name: spec for spec in specs}
+        self._labels = {keys.SIMULATED: "true", **({keys.SIMULATED_BY: owner} if owner else {})}
         self.registered = asyncio.Event()
         self._client = client
         self._due: list[tuple[float, str]] = []
@@ -145,7 +149,7 @@ class SimulatedNodes:
             name=spec.name,
             capacity=spec.capacity,
             address=HOST_ADDRESS,
-            labels={SIMULATED_LABEL: "true", **spec.labels},
+            labels={**self._labels, **spec.labels},
             taints=spec.taints,
             info={"kubeletVersion": "simulated", "operatingSystem": "linux", "architecture": "amd64"},
             ready_message="simulated node",
@@ -246,6 +250,25 @@ class SimulatedNodes:
         self._timer = None
         if self._due:
             self._set_timer()
+
+
+async def remove_unserved(client: Client, owner: str, served: Collection[str]) -> None:
+    """Delete the nodes that an earlier run left of `owner` and this one does not serve: their pods would never end."""
+    while True:
+        try:
+            for node in (await client.list(NODES.untyped, label_selector=f"{keys.SIMULATED_BY}={owner}")).items:
+                if (name := node["metadata"]["name"]) not in served:
+                    log.info("node %s: nobody simulates it any more: removing it", name)
+                    for resource, namespace in ((LEASES, LEASE_NAMESPACE), (NODES, None)):
+                        with suppress(NotFound):
+                            await client.delete(resource, name, namespace)
+        except Forbidden as error:
+            log.warning("simulated nodes of earlier runs stay: %s", error)
+        except (ApiError, OSError, TimeoutError) as error:
+            log.warning("simulated nodes of earlier runs cannot be removed: %s; trying again", error)
+            await asyncio.sleep(_RETRY_SECONDS)
+            continue
+        return
 
 
 def _containers(pod: PodView) -> list[tuple[str, str]]:
