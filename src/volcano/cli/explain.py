@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volcano.api.quantity import readable
+from volcano.api.resources import JOBS
 from volcano.cli.completing import names
 from volcano.cli.connection import ask, connection_flags
 from volcano.cli.dump import read_conf
@@ -85,7 +86,7 @@ async def _live(
     client: Client, *, scheduler_namespace: str, job: str, namespace: str
 ) -> tuple[list[Document], str, list[Document]]:
     """What decisions depend on, the configuration, and the `job` (if one is named) with the events around it."""
-    from volcano.api.resources import EVENTS, JOBS
+    from volcano.api.resources import EVENTS
     from volcano.jobs.whole import read_cluster
     from volcano.kube.errors import Forbidden, NotFound
 
@@ -104,7 +105,7 @@ def _job(documents: Sequence[Document], name: str, namespace: str) -> Document |
     """The vcjob of this name."""
     for document in documents:
         metadata = document.get("metadata") or {}
-        is_job = (document.get("apiVersion"), document.get("kind")) == ("batch.volcano.sh/v1alpha1", "Job")
+        is_job = (document.get("apiVersion"), document.get("kind")) == (JOBS.api_version, JOBS.kind)
         if is_job and (metadata.get("namespace", "default"), metadata.get("name")) == (namespace, name):
             return document
     return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from volcano.api import keys
-from volcano.jobs.standing import scheduler_of
+from volcano.jobs.standing import qualified, scheduler_of
 
 if TYPE_CHECKING:
     from volcano.kube.client import Client
@@ -91,21 +91,16 @@ def _names_of_groups(found: Cycle, name: str, namespace: str) -> set[str]:
     """What podgroups of the job may be called: those that it owns, and where none says its owner, by name and uid."""
     names = {f"{namespace}/{name}"}
     for job in found.of_kind("Job"):
-        if _key(job) == f"{namespace}/{name}":
+        if qualified(job) == f"{namespace}/{name}":
             uid = job["metadata"].get("uid") or f"{namespace}-{name}"  # that of manifests without one
             names.add(f"{namespace}/{name}-{uid}")
     for group in found.of_kind("PodGroup"):
         owners = [one for one in group["metadata"].get("ownerReferences") or () if one.get("kind") == "Job"]
-        if any(owner.get("name") == name for owner in owners) and _key(group).startswith(f"{namespace}/"):
-            names.add(_key(group))
+        if any(owner.get("name") == name for owner in owners) and qualified(group).startswith(f"{namespace}/"):
+            names.add(qualified(group))
         elif owners:
-            names.discard(_key(group))
+            names.discard(qualified(group))
     return names
-
-
-def _key(document: Document) -> str:
-    metadata = document["metadata"]
-    return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
 
 
 def of_podgroup(found: Cycle, name: str, namespace: str) -> Document:
@@ -156,7 +151,7 @@ def _pretended(found: Cycle, pods: Iterable[str]) -> Document:
 def _unknown(found: Cycle, name: str, namespace: str) -> str:
     """Why the scheduler does not know that pod."""
     for pod in found.of_kind("Pod"):
-        if _key(pod) == f"{namespace}/{name}":
+        if qualified(pod) == f"{namespace}/{name}":
             return f"waits for scheduler {scheduler_of(pod)} (spec.schedulerName), which is not the one of Volcano"
     return "does not exist"
 
@@ -169,7 +164,9 @@ def of_queue(found: Cycle, name: str, _namespace: str) -> Document:
     spec = manifest.get("spec") or {}
     limits = {field: spec[field] for field in ("capability", "deserved", "guarantee", "weight") if spec.get(field)}
     members = [
-        _key(group) for group in found.of_kind("PodGroup") if (group.get("spec") or {}).get("queue", "default") == name
+        qualified(group)
+        for group in found.of_kind("PodGroup")
+        if (group.get("spec") or {}).get("queue", "default") == name
     ]
     waiting = {key: found.result["reasons"][key] for key in members if key in found.result["reasons"]}
     state = (manifest.get("status") or {}).get("state", "")

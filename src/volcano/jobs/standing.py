@@ -42,13 +42,13 @@ def of_missing_pods(
     """`told` of a scheduler that sees too few pods of the job, with what the job's pods and events say about that."""
     if (told["reason"] or {}).get("code") not in _NO_PODS:
         return told
-    foreign = {_key(pod): scheduler_of(pod) for pod in pods if _is_member(pod, job) and _waits(pod)}
-    foreign = {key: name for key, name in foreign.items() if name not in schedulers}
+    foreign = {qualified(pod): scheduler_of(pod) for pod in pods if _is_member(pod, job) and _waits(pod)}
+    foreign = {pod: name for pod, name in foreign.items() if name not in schedulers}
     if foreign:
         names = ", ".join(sorted(set(foreign.values())))
         text = f"{len(foreign)} of its pods exist and wait for scheduler {names}, which is not the one of Volcano"
         remedy = f"see that scheduler {names} runs, or submit the job with schedulerName {schedulers[0]}"
-        states = {key: {"status": f"waits for scheduler {name}", "node": ""} for key, name in foreign.items()}
+        states = {pod: {"status": f"waits for scheduler {name}", "node": ""} for pod, name in foreign.items()}
         return {**told, "reason": _record("OtherScheduler", text, remedy), "pods": {**told["pods"], **states}}
     name = job["metadata"]["name"]
     failed = [one for one in events if one.get("reason") == "FailedCreate" and happened.about(one, "Job", name)]
@@ -60,6 +60,12 @@ def of_missing_pods(
 
 def scheduler_of(pod: Document) -> str:
     return str((pod.get("spec") or {}).get("schedulerName") or "default-scheduler")
+
+
+def qualified(document: Document) -> str:
+    """`namespace/name`, as the scheduler's result has it; of a manifest without a namespace that is default."""
+    metadata = document["metadata"]
+    return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
 
 
 def _record(code: str, message: str, remedy: str, *, stage: str = "job") -> Document:
@@ -75,7 +81,3 @@ def _is_member(pod: Document, job: Document) -> bool:
 def _waits(pod: Document) -> bool:
     phase = (pod.get("status") or {}).get("phase", "Pending")
     return phase == "Pending" and not (pod.get("spec") or {}).get("nodeName")
-
-
-def _key(pod: Document) -> str:
-    return f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}"

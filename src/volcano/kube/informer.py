@@ -302,8 +302,6 @@ class Informer(Generic[T]):
             self._tell(handler.on_delete, old if last is None else last)
 
     def _reindex(self, key: str, old: T | None, new: T | None) -> None:
-        if not self._indexers:
-            return
         for name, indexer in self._indexers.items():
             before = set(indexer(old)) if old is not None else set()
             after = set(indexer(new)) if new is not None else set()

@@ -286,11 +286,6 @@ class Job:
         text = meta.annotations.get(keys.PREEMPTABLE, meta.labels.get(keys.PREEMPTABLE))
         return text is None or is_true(text)
 
-    @property
-    def order(self) -> tuple[float, str]:
-        """The order of jobs that no plugin tells apart."""
-        return (self.created, self.key)
-
     # Changing it: only Cluster calls these.
 
     def move(self, tasks: Iterable[Task], number: int, old: Status | None, new: Status | None) -> None:

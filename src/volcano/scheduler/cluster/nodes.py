@@ -334,7 +334,7 @@ class Rows:
         return _column(self._nodes.releasing, self.index, dimension)
 
     def future_idle(self, dimension: int) -> Column:
-        return self.idle(dimension) + self.releasing(dimension) - self.pipelined(dimension)
+        return self._assume(self._nodes.future, dimension, -1)
 
     def requested(self, dimension: int) -> Column:
         return self._assume(self._nodes.requested, dimension, 1)

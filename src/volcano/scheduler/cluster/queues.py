@@ -66,11 +66,6 @@ class Queue:
     def is_open(self) -> bool:
         return self.state == OPEN
 
-    @property
-    def order(self) -> tuple[float, str]:
-        """The order of queues that no plugin tells apart."""
-        return (self.created, self.uid)
-
     def widen(self, width: int) -> None:
         self.allocated = pad(self.allocated, width)
         self.pending = pad(self.pending, width)

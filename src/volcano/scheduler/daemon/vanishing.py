@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class Vanished:
-    """Queues are noted after every cycle, by the thread of the engine; nodes as they come and go."""
+    """Queues are noted before every cycle, by the thread of the engine; nodes as they come and go."""
 
     def __init__(self) -> None:
         self._queues: Counter[str] = Counter()

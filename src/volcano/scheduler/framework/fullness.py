@@ -14,18 +14,18 @@ from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import PODS, FloatVector, readable
 from volcano.scheduler.cluster.tasks import Task
-from volcano.scheduler.framework.reasons import FITS, FitError, Reason, Stage
+from volcano.scheduler.framework.reasons import FITS, OF_QUEUES, FitError, Reason, Stage
+from volcano.scheduler.framework.shortage import full, lacking
 
 if TYPE_CHECKING:
     from volcano.scheduler.framework.session import Session
 
 _AS_WELL: Final = "the cluster is full, and "
-_OF_QUEUES: Final = frozenset({"QueueQuotaExceeded", "QueueOverused"})
 
 
 def with_room(session: Session, job: Job, reason: Reason) -> Reason:
     """`reason`; where a queue's limit is in it, and no node has room either, with both."""
-    if reason.code in _OF_QUEUES:
+    if reason.code in OF_QUEUES:
         lack = _lack(session, job, reason.stage)
         return reason if lack is None else replace(lack, cause=reason)
     if reason.cause is None:
@@ -41,7 +41,7 @@ def with_room(session: Session, job: Job, reason: Reason) -> Reason:
 
 def told(session: Session, task: Task, error: FitError) -> str:
     """`error` as conditions and events have it: who is refused by a queue hears of nodes without room in few words."""
-    if error.reason is None or error.reason.code not in _OF_QUEUES:
+    if error.reason is None or error.reason.code not in OF_QUEUES:
         return str(error)
     request = task.profile.request
     is_full = any(request[d] > session.largest_free[d] for d in task.profile.wanted if d != PODS)
@@ -64,7 +64,7 @@ def _lack(session: Session, job: Job, stage: Stage) -> Reason | None:
     needed = _missing(job, waiting)
     short = [dimension for dimension in _short(needed, free.sum(axis=0)) if first.profile.request[dimension] > 0]
     if short:
-        return _full(session, stage, short, needed, free.sum(axis=0), error.nodes)
+        return full(session, stage, short, needed, np.maximum(free.sum(axis=0), 0), error.nodes)
     if (board.future_room[suited] > 0).any():
         return None
     return _scattered(session, first.profile, stage, free, error.nodes)
@@ -75,9 +75,9 @@ def _lack_of_minimum(session: Session, job: Job, stage: Stage) -> Reason | None:
     if not len(session.rows):
         return None
     needed = session.cluster.dimensions.from_amounts(job.min_resources or {}).astype(np.float64)
-    free = session.nodes.future_idle(session.rows).sum(axis=0, dtype=np.float64)
+    free = np.maximum(session.nodes.future_idle(session.rows).sum(axis=0, dtype=np.float64), 0)
     short = _short(needed, free)
-    return _full(session, stage, short, needed, free, ()) if short else None
+    return full(session, stage, short, needed, free) if short else None
 
 
 def _missing(job: Job, waiting: list[Task]) -> FloatVector:
@@ -91,50 +91,17 @@ def _short(needed: FloatVector, free: FloatVector) -> list[int]:
     return [int(dimension) for dimension in np.flatnonzero(needed > np.maximum(free, 0)) if dimension != PODS]
 
 
-def _full(
-    session: Session,
-    stage: Stage,
-    short: list[int],
-    needed: FloatVector,
-    free: FloatVector,
-    nodes: tuple[tuple[str, int], ...],
-) -> Reason:
-    names = session.cluster.dimensions.names
-    amounts = [(names[d], readable(names[d], needed[d]), readable(names[d], max(free[d], 0))) for d in short]
-    listed = ", ".join(f"{need} {name} needed, {have} available" for name, need, have in amounts)
-    (name, *first), dimension = amounts[0], short[0]
-    return Reason(
-        stage,
-        "ClusterFull",
-        need=float(needed[dimension]),
-        have=float(max(free[dimension], 0)),
-        message=f"the cluster is full: {listed}",
-        nodes=nodes,
-        resource=name,
-        amounts=(first[0], first[1]),
-    )
-
-
 def _scattered(
     session: Session, profile: Profile, stage: Stage, free: FloatVector, nodes: tuple[tuple[str, int], ...]
 ) -> Reason:
     """There is room enough in sum, and on no single node."""
-    names, largest = session.cluster.dimensions.names, free.max(axis=0)
-    asked = {d: readable(names[d], profile.request[d]) for d in profile.wanted if d != PODS}
-    short = next((d for d in asked if profile.request[d] > largest[d]), None)
-    listed = ", ".join(f"{amount} {names[d]}" for d, amount in asked.items())
+    names, largest, request = session.cluster.dimensions.names, np.maximum(free.max(axis=0), 0), profile.request
+    asked = [d for d in profile.wanted if d != PODS]
+    listed = ", ".join(f"{readable(names[d], request[d])} {names[d]}" for d in asked)
+    short = next((d for d in asked if request[d] > largest[d]), None)
     if short is None:
         text = f"the cluster is full: no node has all of {listed} free"
         return Reason(stage, "ClusterFull", message=text, nodes=nodes)
-    there = readable(names[short], max(largest[short], 0))
+    there = readable(names[short], largest[short])
     text = f"the cluster is full: {listed} needed on one node, the most that one has free is {there} {names[short]}"
-    return Reason(
-        stage,
-        "ClusterFull",
-        need=float(profile.request[short]),
-        have=float(max(largest[short], 0)),
-        message=text,
-        nodes=nodes,
-        resource=names[short],
-        amounts=(asked[short], there),
-    )
+    return lacking(session, Reason(stage, "ClusterFull", message=text, nodes=nodes), short, request, largest)

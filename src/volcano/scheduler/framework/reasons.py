@@ -18,6 +18,8 @@ Codes = NDArray[np.int32]
 
 FITS: Final = 0
 """The code of a node that takes the pod."""
+OF_QUEUES: Final = frozenset({"QueueOverused", "QueueQuotaExceeded"})
+"""Reasons by which the limit of a queue is in the way."""
 
 
 class Stage(StrEnum):

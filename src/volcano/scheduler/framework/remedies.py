@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from volcano.scheduler.framework.reasons import Reason
+from volcano.scheduler.framework.reasons import OF_QUEUES, Reason
 
 _BY_CODE: Final = {
     "ActionFailed": "look into the scheduler's log, and report the failure to the author of {blocker}",
@@ -59,7 +59,6 @@ _BY_NODE_TEXT: Final = (
     ("GPU", "ask for less of the devices, or add nodes that have them"),
     ("device", "ask for less of the devices, or add nodes that have them"),
 )
-_OF_QUEUES: Final = ("QueueOverused", "QueueQuotaExceeded")
 _OF_NODES: Final = ("ClusterFull", "NoNodeFits")
 _INSUFFICIENT: Final = "Insufficient "
 _OTHERWISE: Final = "wait for room, or ask for less"
@@ -68,7 +67,7 @@ _OTHERWISE: Final = "wait for room, or ask for less"
 def remedy(reason: Reason) -> str:
     """About the innermost cause that something can be done about."""
     cause = reason.cause
-    if cause is not None and cause.code in _OF_QUEUES and reason.code in _OF_NODES:
+    if cause is not None and cause.code in OF_QUEUES and reason.code in _OF_NODES:
         own = remedy(replace(reason, cause=None))
         return f"{own}; if queue {cause.blocker} is then still at its limit, raise what it may use"
     inner = remedy(reason.cause) if reason.cause is not None else ""

@@ -159,6 +159,7 @@ class Session:
     # Questions to the plugins
 
     def job_order(self, job: Job) -> tuple[Any, ...]:
+        """By the plugins; of those that none tells apart the older one is first, as among queues."""
         return (*self.hooks.order("job_order", job), job.created, job.key)
 
     def queue_order(self, queue: Queue) -> tuple[Any, ...]:

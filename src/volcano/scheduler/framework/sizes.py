@@ -14,6 +14,7 @@ from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.resources import PODS, FloatVector, readable
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.reasons import Reason, Stage
+from volcano.scheduler.framework.shortage import lacking
 
 if TYPE_CHECKING:
     from volcano.scheduler.framework.session import Session
@@ -62,27 +63,17 @@ def _of_member(session: Session, task: Task) -> Reason | None:
     if (sizes[:, asked] >= task.profile.request[asked]).all(axis=1).any():
         return None
     names, nodes = session.cluster.dimensions.names, len(session.rows)
-    wanted = {d: readable(names[d], task.profile.request[d]) for d in asked if d != PODS}
-    short = next((d for d in wanted if task.profile.request[d] > largest[d]), None)
+    request = task.profile.request
+    wanted = {d: readable(names[d], request[d]) for d in asked if d != PODS}
+    short = next((d for d in wanted if request[d] > largest[d]), None)
     if short is None:
         listed = ", ".join(f"{names[d]} {text}" for d, text in wanted.items())
         text = f"it can never start: {task.key} asks for {listed}, and none of {nodes} nodes has all of that"
         return Reason(Stage.PREDICATE, "LargerThanAnyNode", blocker=task.key, message=text)
-    there = readable(names[short], largest[short])
-    text = (
-        f"it can never start: {task.key} asks for {names[short]} {wanted[short]}, "
-        f"and the largest of {nodes} nodes has {there}"
-    )
-    return Reason(
-        Stage.PREDICATE,
-        "LargerThanAnyNode",
-        need=float(task.profile.request[short]),
-        have=float(largest[short]),
-        blocker=task.key,
-        message=text,
-        resource=names[short],
-        amounts=(wanted[short], there),
-    )
+    asks, there = f"{names[short]} {wanted[short]}", readable(names[short], largest[short])
+    text = f"it can never start: {task.key} asks for {asks}, and the largest of {nodes} nodes has {there}"
+    reason = Reason(Stage.PREDICATE, "LargerThanAnyNode", blocker=task.key, message=text)
+    return lacking(session, reason, short, request, largest)
 
 
 def _of_minimum(session: Session, job: Job) -> Reason | None:
@@ -94,12 +85,5 @@ def _of_minimum(session: Session, job: Job) -> Reason | None:
     name, nodes = session.cluster.dimensions.names[short], len(session.rows)
     needed, there = readable(name, minimum[short]), readable(name, session.total[short])
     whole = f"the largest of {nodes} nodes has {there}" if nodes == 1 else f"all {nodes} nodes together have {there}"
-    return Reason(
-        Stage.PREDICATE,
-        "LargerThanCluster",
-        need=float(minimum[short]),
-        have=float(session.total[short]),
-        message=f"it can never start: its minimum asks for {name} {needed}, and {whole}",
-        resource=name,
-        amounts=(needed, there),
-    )
+    text = f"it can never start: its minimum asks for {name} {needed}, and {whole}"
+    return lacking(session, Reason(Stage.PREDICATE, "LargerThanCluster", message=text), short, minimum, session.total)

@@ -10,7 +10,8 @@ from volcano.scheduler.cluster.resources import FloatVector, exceeding
 from volcano.scheduler.framework.plugin import Plugin, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.plugins.reservations import Claims, lacking, minimum, overdrawn, without_gated
+from volcano.scheduler.framework.shortage import lacking, overdrawn
+from volcano.scheduler.plugins.reservations import Claims, minimum, without_gated
 
 DEFAULT_FACTOR = 1.2
 
@@ -45,7 +46,7 @@ class Overcommit(Plugin):
         text = f"{text}: {overdrawn(self.session, short, claimed, self.idle)}"
         self.session.tell_pod_group(job, "Unschedulable", text)
         reason = Reason(Stage.ENQUEUE, "ClusterOverused", blocker=names[0], message=text)
-        return lacking(self.session, reason, short, claimed, self.idle)
+        return lacking(self.session, reason, short[0], claimed, self.idle)
 
     def job_enqueued(self, job: Job) -> None:
         if job.min_resources is not None:

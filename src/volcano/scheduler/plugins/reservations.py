@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING, Job
 from volcano.scheduler.cluster.resources import EPSILON, AnyVector, Dimensions, Vector, readable
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.shortage import full, lacking
 
 if TYPE_CHECKING:
     from volcano.scheduler.cluster.cluster import Cluster
@@ -111,15 +111,6 @@ def minimum(session: Session, job: Job) -> Vector:
     return session.cluster.dimensions.from_amounts(job.min_resources or {})
 
 
-def overdrawn(session: Session, short: list[int], used: AnyVector, limit: AnyVector) -> str:
-    """`3 cpu needed, 2400m available`, for each resource that is short."""
-    names = session.cluster.dimensions.names
-    return ", ".join(
-        f"{readable(names[d], used[d])} {names[d]} needed, {readable(names[d], max(limit[d], 0))} available"
-        for d in short
-    )
-
-
 def quota_reason(session: Session, queue: str, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:
     """The record of a queue that may not take one more task: which resource, how much it would be, how much it may."""
     names = session.cluster.dimensions.names
@@ -137,17 +128,8 @@ def beyond(session: Session, reason: Reason, short: list[int], used: AnyVector, 
     of its own: there the cluster is what is full.
     """
     if all(limit[dimension] >= session.total[dimension] - EPSILON for dimension in short):
-        text = f"the cluster is full: {overdrawn(session, short, used, limit)}"
-        reason = Reason(reason.stage, "ClusterFull", message=text)
-    return lacking(session, reason, short, used, limit)
-
-
-def lacking(session: Session, reason: Reason, short: list[int], used: AnyVector, limit: AnyVector) -> Reason:
-    """`reason` with the numbers of the first resource that is short."""
-    first, name = short[0], session.cluster.dimensions.names[short[0]]
-    need, have = float(used[first]), float(limit[first])
-    texts = readable(name, need), readable(name, max(have, 0))
-    return replace(reason, need=need, have=have, resource=name, amounts=texts)
+        return full(session, reason.stage, short, used, limit)
+    return lacking(session, reason, short[0], used, limit)
 
 
 def without_gated(job: Job, amount: Vector) -> Vector:

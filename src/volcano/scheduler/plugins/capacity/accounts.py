@@ -110,13 +110,19 @@ class Place:  # noqa: PLW1641 - nobody puts it into a set
 
     def _branches(self, other: Place) -> tuple[Rank, Rank]:
         """Where the paths part: ranks of ancestors just below the last common one, or of the queues themselves."""
-        depth = 0
-        for one, another in zip(self._path, other._path, strict=False):
-            if one is not another:
-                return self._ranks[depth], other._ranks[depth]
-            depth += 1
-        last, others_last = len(self._ranks) - 1, len(other._ranks) - 1  # one is the other's ancestor, or they are one
+        depth = shared_depth(self._path, other._path)
+        last, others_last = len(self._ranks) - 1, len(other._ranks) - 1  # beyond it: one is the other's ancestor
         return self._ranks[min(depth, last)], other._ranks[min(depth, others_last)]
+
+
+def shared_depth(left: list[Account], right: list[Account]) -> int:
+    """How many queues two paths have in common, from the root down."""
+    depth = 0
+    for one, other in zip(left, right, strict=False):
+        if one is not other:
+            break
+        depth += 1
+    return depth
 
 
 def open_accounts(session: Session, *, hierarchical: bool) -> dict[str, Account]:

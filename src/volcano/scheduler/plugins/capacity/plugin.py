@@ -18,11 +18,12 @@ from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.plugin import EvictionContext, Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
-from volcano.scheduler.plugins.capacity.accounts import Account, open_accounts
+from volcano.scheduler.framework.shortage import overdrawn
+from volcano.scheduler.plugins.capacity.accounts import Account, open_accounts, shared_depth
 from volcano.scheduler.plugins.capacity.devices import DeviceQuotas, Shortage
 from volcano.scheduler.plugins.capacity.promises import Promises
 from volcano.scheduler.plugins.capacity.reclaim import GangVictims, Victims
-from volcano.scheduler.plugins.reservations import beyond, minimum, overdrawn, quota_reason, without_gated
+from volcano.scheduler.plugins.reservations import beyond, minimum, quota_reason, without_gated
 
 
 class Arguments(msgspec.Struct, frozen=True):
@@ -67,8 +68,8 @@ class Capacity(Plugin):
         """In a tree: nearer relatives of the claimant give first."""
         if not self.hierarchical:
             return 0
-        mine = self.accounts[claimant.name]
-        return _common(self.accounts[right.name], mine) - _common(self.accounts[left.name], mine)
+        mine, one, other = (self.accounts[queue.name].path for queue in (claimant, left, right))
+        return shared_depth(other, mine) - shared_depth(one, mine)
 
     # Admission
 
@@ -243,13 +244,3 @@ def _within_share(account: Account, request: FloatVector) -> bool:
     asked[PODS] = False
     asked &= (used >= EPSILON) | (account.deserved >= EPSILON)
     return bool((used[asked] < account.deserved[asked] + EPSILON).any())
-
-
-def _common(left: Account, right: Account) -> int:
-    """How many ancestors, from the root down, two queues have in common (themselves included)."""
-    depth = 0
-    for one, other in zip(left.path, right.path, strict=False):
-        if one is not other:
-            break
-        depth += 1
-    return depth

@@ -28,8 +28,9 @@ from volcano.scheduler.framework.gates import PREEMPTING, RECLAIMING
 from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 from volcano.scheduler.framework.session import Session
+from volcano.scheduler.framework.shortage import overdrawn
 from volcano.scheduler.plugins.proportion import water
-from volcano.scheduler.plugins.reservations import Claims, beyond, minimum, overdrawn, quota_reason, without_gated
+from volcano.scheduler.plugins.reservations import Claims, beyond, minimum, quota_reason, without_gated
 
 
 class Account:
