@@ -15,6 +15,7 @@ import httptools
 
 from volcano.http.endpoint import Endpoint
 from volcano.http.errors import ConnectFailed, ConnectionClosed, ProtocolError, RequestTimeout
+from volcano.http.heads import AnswerHead
 from volcano.http.message import Response
 from volcano.http.sending import CONNECT_SECONDS, REPLAYABLE, TIMEOUT_SECONDS, fixed_head, request_bytes, unpacked
 from volcano.http.unix import short_path
@@ -154,7 +155,7 @@ def plainly(host: str) -> str | bytes:
     return host.encode("ascii") if host.isascii() else host
 
 
-class Connection:
+class Connection(AnswerHead):
     """A socket on which one exchange after the other takes place, and what has arrived of the answer."""
 
     def __init__(self, connected: socket.socket) -> None:
@@ -164,12 +165,8 @@ class Connection:
         self._begin(head_only=False)
 
     def _begin(self, *, head_only: bool) -> None:
-        self.status = 0
-        self.headers: dict[str, str] = {}
+        self._expect_head()
         self._head_only = head_only
-        self._answered = False
-        self._interim = False
-        self._head_done = False
         self._complete = False
         self._body: list[bytes] = []
 
@@ -231,27 +228,13 @@ class Connection:
                 raise ProtocolError(f"the server's answer is not valid HTTP: {error}") from error
             return
         self._lasting = False
-        if not self._head_done or "content-length" in self.headers or "transfer-encoding" in self.headers:
+        if not (self._head_done and self._until_close):
             raise ConnectionClosed("the server closed the connection", answered=self._answered)
-        self._complete = True  # a body without a length of its own ends where the connection ends
+        self._complete = True
 
     # httptools callbacks
 
-    def on_message_begin(self) -> None:
-        self._answered = True
-        self.headers = {}
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
-
-    def on_headers_complete(self) -> None:
-        status = self._parser.get_status_code()
-        self._interim = 100 <= status < 200
-        if self._interim:
-            return
-        self.status = status
-        self._head_done = True
+    def _head_arrived(self) -> None:
         self._lasting = self._parser.should_keep_alive() and not self._head_only
         self._complete = self._head_only
 

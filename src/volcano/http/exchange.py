@@ -12,6 +12,7 @@ from typing import cast
 import httptools
 
 from volcano.http.errors import ConnectionClosed, HttpError, ProtocolError, RequestTimeout
+from volcano.http.heads import AnswerHead
 from volcano.http.message import Response
 from volcano.http.sockets import keep_probing
 
@@ -42,7 +43,7 @@ class StreamingResponse:
         return b"".join([chunk async for chunk in self])
 
 
-class ClientConnection(asyncio.Protocol):
+class ClientConnection(AnswerHead, asyncio.Protocol):
     """The protocol instance of one connection to a server."""
 
     def __init__(self) -> None:
@@ -63,12 +64,8 @@ class ClientConnection(asyncio.Protocol):
         self._reset()
 
     def _reset(self) -> None:
-        self._answered = False
-        self._head_done = False
+        self._expect_head()
         self._complete = False
-        self._interim = False
-        self._status = 0
-        self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
         self._body_bytes = 0
         self._reading_paused = False
@@ -87,7 +84,7 @@ class ClientConnection(asyncio.Protocol):
         finally:
             self._finish()
         body = self._body
-        return Response(self._status, self._headers, body[0] if len(body) == 1 else b"".join(body))
+        return Response(self.status, self.headers, body[0] if len(body) == 1 else b"".join(body))
 
     async def open(self, payload: bytes, seconds: float, *, head_only: bool = False) -> StreamingResponse:
         """Send a request and wait for the answer's head; the body is read through the returned response."""
@@ -99,7 +96,7 @@ class ClientConnection(asyncio.Protocol):
             self._finish()
             raise
         self._deadline = 0.0
-        return StreamingResponse(self._status, self._headers, self)
+        return StreamingResponse(self.status, self.headers, self)
 
     async def read(self) -> bytes | None:
         """The body bytes received since the last call, or None at the end of the answer."""
@@ -216,23 +213,7 @@ class ClientConnection(asyncio.Protocol):
 
     # httptools callbacks
 
-    def on_message_begin(self) -> None:
-        self._answered = True
-        self._headers = {}
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        key = name.decode("latin-1").lower()
-        text = value.decode("latin-1")
-        headers = self._headers
-        headers[key] = f"{headers[key]}, {text}" if key in headers else text
-
-    def on_headers_complete(self) -> None:
-        status = self._parser.get_status_code()
-        self._interim = 100 <= status < 200
-        if self._interim:
-            return
-        self._status = status
-        self._head_done = True
+    def _head_arrived(self) -> None:
         if not self._parser.should_keep_alive():
             self._reusable = False
         if self._head_only:
@@ -241,11 +222,6 @@ class ClientConnection(asyncio.Protocol):
             self._wake()
         elif self._streamed:
             self._wake()
-
-    @property
-    def _until_close(self) -> bool:
-        """The body has no length of its own: it ends where the connection ends."""
-        return "content-length" not in self._headers and "transfer-encoding" not in self._headers
 
     def on_body(self, body: bytes) -> None:
         self._body.append(body)
