@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.kube_cluster import bare, control_plane
 from tests.kube_cluster.judged import Question, answered, is_covered, lacking, questions, stored
+from tests.waiting import until
 from volcano.api import resources
 from volcano.api.meta import JsonObject
 from volcano.api.resource import DOCUMENTS, Resource
@@ -53,6 +55,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
 
 async def apply_policies(address: Address) -> None:
     async with address.connected() as client:
+        annotations = {"scheduling.volcano.sh/queue-name": "ml"}
+        await client.create(resources.NAMESPACES.untyped, {"metadata": {"name": "team", "annotations": annotations}})
         for document in (*validating_policies(SETTINGS), *mutating_policies(SETTINGS)):
             await client.create(registration(document), document)
         await in_force(client)
@@ -67,21 +71,34 @@ def registration(document: JsonObject) -> Resource[JsonObject]:
 
 
 async def in_force(client: Client) -> None:
-    """Wait until policies refuse and change what they should: the server reads them now and then."""
-    lost = named("f", flows=[{"name": "a", "dependsOn": {"targets": ["b"]}}])
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                made = await client.create(resources.JOBS.untyped, named("j", tasks=[TASK]), "default", dry_run=True)
-                await client.create(resources.JOB_FLOWS.untyped, lost, "default", dry_run=True)
-            except (Forbidden, Invalid) as error:
-                if "vertex is not defined" not in error.message:
-                    raise
-                if made["spec"].get("minAvailable"):
-                    return
-            except ServiceUnavailable:  # the types of new kinds take a while to be known
-                pass
-            await asyncio.sleep(0.3)
+    """Wait until the policies of every kind work: the server reads them, and what the kinds are, now and then."""
+    for case in DEFAULTED:
+        await until(partial(is_given, client, *case))
+    for resource, document, _ in {entry[0].plural: entry for entry in REFUSED}.values():
+        await until(partial(is_refused, client, resource, document))
+
+
+async def is_given(
+    client: Client, resource: Resource[Any], document: JsonObject, namespace: str | None, given: str
+) -> bool:
+    made = await judged(client, resource, document, namespace)
+    return bool(made) and given in made["spec"]
+
+
+async def is_refused(client: Client, resource: Resource[Any], document: JsonObject) -> bool:
+    return await judged(client, resource, document, "default" if resource.namespaced else None) == {}
+
+
+async def judged(
+    client: Client, resource: Resource[Any], document: JsonObject, namespace: str | None
+) -> JsonObject | None:
+    """What an object would be stored as: nothing where it is refused, None while its kind is not known."""
+    try:
+        return await client.create(resource.untyped, document, namespace, dry_run=True)
+    except (Forbidden, Invalid):
+        return {}
+    except ServiceUnavailable:
+        return None
 
 
 def named(name: str, **spec: Any) -> JsonObject:
@@ -142,6 +159,14 @@ REFUSED: list[tuple[Resource[Any], JsonObject, str]] = [
         "TZ should only be set in the timeZone field",
     ),
 ]
+
+DEFAULTED: list[tuple[Resource[Any], JsonObject, str | None, str]] = [
+    (resources.JOBS, named("j", tasks=[TASK]), "default", "minAvailable"),
+    (resources.QUEUES, named("q"), None, "reclaimable"),
+    (resources.PODGROUPS, named("g", minMember=1), "team", "queue"),
+    (resources.PODS, named("p", **TEMPLATE["spec"]), "default", "nodeSelector"),
+]
+"""Objects, the namespace of each, and a field of its spec that only a policy gives."""
 
 
 @pytest.mark.parametrize(("resource", "document", "message"), REFUSED, ids=[entry[2][:30] for entry in REFUSED])
@@ -224,10 +249,6 @@ def test_defaults(address: Address) -> None:
 def test_podgroups_go_to_the_queue_of_their_namespace(address: Address) -> None:
     async def main() -> None:
         async with address.connected() as client:
-            annotations = {"scheduling.volcano.sh/queue-name": "ml"}
-            await client.create(
-                resources.NAMESPACES.untyped, {"metadata": {"name": "team", "annotations": annotations}}
-            )
             group = {"metadata": {"name": "g"}, "spec": {"minMember": 1}}
             made = await client.create(resources.PODGROUPS.untyped, group, "team", dry_run=True)
             assert made["spec"]["queue"] == "ml"
@@ -235,15 +256,14 @@ def test_podgroups_go_to_the_queue_of_their_namespace(address: Address) -> None:
     asyncio.run(main())
 
 
-def test_pods_join_their_resource_group(address: Address) -> None:
+@pytest.mark.parametrize("own", [{}, {"disk": "fast"}], ids=["no selector", "a selector"])
+def test_pods_join_their_resource_group(address: Address, own: dict[str, str]) -> None:
     async def main() -> None:
         async with address.connected() as client:
-            spec = {**TEMPLATE["spec"], "nodeSelector": {"disk": "fast"}}
-            made = await client.create(
-                resources.PODS.untyped, {"metadata": {"name": "p"}, "spec": spec}, "default", dry_run=True
-            )
+            wanted = named("p", **TEMPLATE["spec"], nodeSelector=own)
+            made = await client.create(resources.PODS.untyped, wanted, "default", dry_run=True)
             assert made["spec"]["schedulerName"] == "other"
-            assert made["spec"]["nodeSelector"] == {"disk": "fast", "pool": "ml", "example.com/x": "1"}
+            assert made["spec"]["nodeSelector"] == {**own, "pool": "ml", "example.com/x": "1"}
             assert {"key": "ml", "operator": "Exists", "effect": "NoSchedule"} in made["spec"]["tolerations"]
             terms = made["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
             assert terms[0]["weight"] == 5

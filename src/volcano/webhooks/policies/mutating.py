@@ -92,17 +92,15 @@ def _pods_of(group: ResourceGroup, index: int) -> Mutation:
     """Pods of a resource group, to its nodes and its scheduler."""
     patches = []
     if group.labels:
-        patches.append(_unless("has(object.spec.nodeSelector)", "/spec/nodeSelector", "{}"))
         added = [
             _operation(f"/spec/nodeSelector/{_escaped(key)}", quoted(value)) for key, value in group.labels.items()
         ]
-        patches.append(f"[{', '.join(added)}]")
+        patches.append(_added("nodeSelector", added, _literal(dict(group.labels))))
     if group.affinity:
         patches.append(_unless("has(object.spec.affinity)", "/spec/affinity", _literal(json.loads(group.affinity))))
     if group.tolerations:
-        patches.append(_unless("has(object.spec.tolerations)", "/spec/tolerations", NOTHING))
         added = [_operation("/spec/tolerations/-", _literal(toleration)) for toleration in group.tolerations]
-        patches.append(f"[{', '.join(added)}]")
+        patches.append(_added("tolerations", added, _literal(list(group.tolerations))))
     if group.scheduler_name:
         patches.append(f"[{_operation('/spec/schedulerName', quoted(group.scheduler_name))}]")
     return Mutation(
@@ -138,6 +136,12 @@ def _default(path: str, value: str | int, zero: str) -> str:
 
 def _unless(present: str, path: str, value: str) -> str:
     return f"{present} ? {NOTHING} : [{_operation(path, value)}]"
+
+
+def _added(field: str, operations: list[str], whole: str) -> str:
+    """Additions to a field of a pod's spec that may be absent: an empty one does not last until the next patch."""
+    path = f"/spec/{field}"
+    return f"has(object.spec.{field}) ? [{', '.join(operations)}] : [{_operation(path, whole)}]"
 
 
 def _when(needed: str, path: str, value: str) -> str:
