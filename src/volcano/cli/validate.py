@@ -70,7 +70,7 @@ def settings_of(
     from volcano.webhooks.rules import Settings
 
     try:
-        groups = load(admission_conf) if admission_conf else None
+        groups = load(admission_conf, strict=True) if admission_conf else None
     except GroupsError as error:
         raise fail(str(error), exit_status=UNREADABLE) from error
     return Settings(

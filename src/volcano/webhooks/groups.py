@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import yaml
 
+from volcano.api import yaml_text
 from volcano.http.stamps import Stamps, stamps_of
 from volcano.webhooks.rules import ResourceGroup
 
@@ -26,9 +26,14 @@ class _File(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     resource_groups: tuple[ResourceGroup, ...] | None = None
 
 
-def load(path: Path) -> tuple[ResourceGroup, ...]:
+def load(path: Path, *, strict: bool = False) -> tuple[ResourceGroup, ...]:
+    """The groups of a file. A key that comes twice is an error if `strict`, and else a warning of the log."""
     try:
-        document: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document, repeated = yaml_text.read(path.read_text(encoding="utf-8"))
+        if repeated and strict:
+            raise GroupsError(f"{path}: {'; '.join(repeated)}")
+        for remark in repeated:
+            log.warning("%s: %s", path, remark)
         return msgspec.convert(document or {}, _File).resource_groups or ()
     except OSError as error:
         raise GroupsError(f"{path}: {error.strerror}: check --admission-conf") from error

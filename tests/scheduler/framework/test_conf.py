@@ -61,3 +61,16 @@ def test_the_default_is_what_upstream_compiles_in() -> None:
         ["priority", "gang", "conformance"],
         ["overcommit", "drf", "predicates", "proportion", "nodeorder"],
     ]
+
+
+def test_a_key_that_comes_twice_is_a_warning_and_the_last_counts() -> None:
+    text = "actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    name: drf\nactions: allocate\n"
+
+    parsed = conf.parse(text, ACTIONS)
+
+    assert parsed.actions == ("allocate",)
+    assert [option.name for option in parsed.plugins] == ["drf"]
+    assert parsed.warnings[:2] == (
+        "line 5: the key 'name' is on line 4 already; the last one counts",
+        "line 6: the key 'actions' is on line 1 already; the last one counts",
+    )

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from volcano.api import yaml_text
 from volcano.scheduler.framework.arguments import suggest
 from volcano.scheduler.framework.hooks import OFF_BY_DEFAULT, SWITCHES
 
@@ -63,7 +64,7 @@ class Conf:
 def parse(text: str, known_actions: Iterable[str]) -> Conf:
     """The configuration in `text`. Raises ConfError where upstream would refuse the file."""
     try:
-        document = yaml.safe_load(text)
+        document, warnings = yaml_text.read(text)
     except yaml.YAMLError as problem:
         raise ConfError(f"scheduler configuration is not valid YAML: {_in_one_line(problem)}") from problem
     except (ValueError, RecursionError) as problem:  # a date or a number that is none, or too many brackets
@@ -72,7 +73,7 @@ def parse(text: str, known_actions: Iterable[str]) -> Conf:
         document = {}
     if not isinstance(document, dict):
         raise ConfError("scheduler configuration must be a map with the keys actions and tiers")
-    warnings = [
+    warnings += [
         f"configuration key {key!r} is not known and has no effect{suggest(str(key), _TOP_KEYS)}"
         for key in document
         if key not in _TOP_KEYS
