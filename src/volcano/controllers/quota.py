@@ -11,13 +11,13 @@ from typing import TypeAlias
 from volcano.api import quantity
 from volcano.api.meta import JsonObject
 from volcano.api.quantity import Quantity
+from volcano.api.resource_names import is_extended
 
 Amounts: TypeAlias = dict[str, Quantity]
 
 _ONE = quantity.parse("1")
 _PREFIXED_AND_PLAIN = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE_PAGES = "hugepages-"
-_NATIVE_DOMAINS = ("kubernetes.io/", "requests.")
 
 
 def pod_usage(spec: JsonObject) -> Amounts:
@@ -63,11 +63,6 @@ def added(first: Mapping[str, Quantity], second: Mapping[str, Quantity]) -> Amou
 
 def written(usage: Mapping[str, Quantity]) -> dict[str, str]:
     return {name: str(amount) for name, amount in sorted(usage.items())}
-
-
-def is_extended(name: str) -> bool:
-    """A device or other resource outside Kubernetes' own names."""
-    return "/" in name and not any(domain in name for domain in _NATIVE_DOMAINS)
 
 
 def _declared(container: JsonObject, kind: str) -> Amounts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from volcano.api import keys
+from volcano.api.resource_names import is_extended
 from volcano.jobs.defaults import IMAGE
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _template(wish: Wish) -> JsonObject:
 
 def _counted(requests: Mapping[str, str]) -> dict[str, str]:
     """Of devices and the like, Kubernetes wants a limit that is the request; its own names may be overcommitted."""
-    return {name: amount for name, amount in requests.items() if "/" in name and "kubernetes.io/" not in name}
+    return {name: amount for name, amount in requests.items() if is_extended(name)}
 
 
 def _set(**fields: Any) -> JsonObject:

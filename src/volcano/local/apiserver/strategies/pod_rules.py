@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from volcano.api import quantity
 from volcano.api.meta import JsonObject
+from volcano.api.resource_names import is_extended
 from volcano.local.apiserver.status import cause, required, unsupported
 from volcano.local.apiserver.strategies.metadata import LABEL, LABEL_RULE, key_causes, label_causes
 
@@ -121,7 +122,7 @@ def _resource_causes(resources: JsonObject, field: str) -> list[Cause]:
             causes += _amount_causes(name, amount, f"{field}.{section}[{name}]")
     for name, amount in requests.items():
         limit = limits.get(name)
-        counted = _is_extended(name) or name.startswith("hugepages-")
+        counted = is_extended(name) or name.startswith("hugepages-")
         if limit is None:
             if counted:
                 why = "Limit must be set for non overcommitable resources"
@@ -138,14 +139,9 @@ def _resource_causes(resources: JsonObject, field: str) -> list[Cause]:
 def _amount_causes(name: str, amount: str, field: str) -> list[Cause]:
     if quantity.milli(amount) < 0:
         return [cause(field, f'Invalid value: "{amount}": must be greater than or equal to 0')]
-    if _is_extended(name) and quantity.milli(amount) % 1000:
+    if is_extended(name) and quantity.milli(amount) % 1000:
         return [cause(field, f'Invalid value: "{quantity.canonical(amount)}": must be an integer')]
     return []
-
-
-def _is_extended(name: str) -> bool:
-    """Resources outside Kubernetes' own names are counted, never overcommitted."""
-    return "/" in name and "kubernetes.io/" not in name
 
 
 def _toleration_causes(toleration: JsonObject, field: str) -> list[Cause]:

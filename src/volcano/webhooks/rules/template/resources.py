@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from volcano.api import quantity
+from volcano.api.resource_names import is_extended
 from volcano.webhooks.rules import names
 from volcano.webhooks.rules.documents import mapping, mappings
 from volcano.webhooks.rules.fields import forbidden, invalid, required, unsupported
@@ -87,11 +88,6 @@ def amount_of(value: object) -> Quantity | None:
         return quantity.parse(value)
     except quantity.QuantityError:
         return None
-
-
-def is_extended(name: str) -> bool:
-    """Resources outside Kubernetes' own names, such as nvidia.com/gpu: counted, never overcommitted."""
-    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
 def _container_name_errors(name: str, path: str) -> Iterator[Cause]:
