@@ -81,14 +81,8 @@ class NodeAgent:
 
     async def run(self) -> None:
         """Adopt what runs, learn what should, then bring the one to the other, pod by pod."""
-        await self.runtime.start()
-        if self.runtime.isolation_fault:
-            log.warning("pods share this machine's files: %s; mount paths are rewritten", self.runtime.isolation_fault)
-        if self.runtime.cgroups is None:
-            log.info("this user may not make cgroups with a memory controller: resource limits are not enforced")
-        for uid, run in self.runtime.runs.items():
-            self._addresses[uid] = run.plan["address"]
         try:
+            await self._adopt()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._informer.run())
                 await self._informer.synced()
@@ -101,6 +95,16 @@ class NodeAgent:
                 tasks.create_task(self._keep_current())
         finally:
             await self.runtime.close()
+
+    async def _adopt(self) -> None:
+        """Take the data folder, and with it the pods of an earlier node process."""
+        await self.runtime.start()
+        if self.runtime.isolation_fault:
+            log.warning("pods share this machine's files: %s; mount paths are rewritten", self.runtime.isolation_fault)
+        if self.runtime.cgroups is None:
+            log.info("this user may not make cgroups with a memory controller: resource limits are not enforced")
+        for uid, run in self.runtime.runs.items():
+            self._addresses[uid] = run.plan["address"]
 
     def pod(self, namespace: str, name: str) -> JsonObject | None:
         """A pod bound to this node, as last seen."""

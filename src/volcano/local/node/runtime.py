@@ -72,7 +72,7 @@ class ProcessRuntime:
         return self._zygote.isolation_fault
 
     async def start(self) -> None:
-        """Listen to supervisors, then adopt the pods of an earlier node process."""
+        """Listen to supervisors, then adopt the pods of an earlier node process. `close` undoes it, also when it fails."""
         self.layout.pods.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = record.claim(str(self.layout.lock))
         if self._lock is None:
@@ -84,16 +84,20 @@ class ProcessRuntime:
             await self._adopt(folder.name)
 
     async def close(self) -> None:
-        """Let go: supervisors and their pods go on."""
+        """Let go, however far `start` has come: supervisors and their pods go on, and the folder is free for the next."""
         for run in self.runs.values():
             if run.supervisor is not None:
                 run.supervisor.cancel()
         if self._pipe is not None:
             asyncio.get_running_loop().remove_reader(self._pipe)
             os.close(self._pipe)
-        await self._zygote.close()
-        if self._lock is not None:
-            os.close(self._lock)
+            self._pipe = None
+        try:
+            await self._zygote.close()
+        finally:  # last, for until then a supervisor may be forked here; also when one no longer waits for that
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
 
     def folders_of(self, pod: JsonObject) -> Callable[[str], list[str]]:
         """The folders of cgroups, by container."""

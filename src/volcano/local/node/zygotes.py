@@ -41,10 +41,14 @@ class Zygote:
                     stderr=log,
                     start_new_session=True,
                 )
-            assert process.stdout is not None
-            hello = await process.stdout.readline()
-            if not hello:
-                raise RuntimeError(f"the supervisors' parent process did not start: see {self._log}")
+            try:
+                assert process.stdout is not None
+                hello = await process.stdout.readline()
+                if not hello:
+                    raise RuntimeError(f"the supervisors' parent process did not start: see {self._log}")
+            except BaseException:  # whoever starts it is stopped: it has forked nothing yet, and must not stay behind
+                await _ended(process)
+                raise
             self.isolation_fault = json.loads(hello)["isolation"]
             self._process = process
             self._reader = asyncio.create_task(self._read(process.stdout))
@@ -67,9 +71,7 @@ class Zygote:
         if self._reader is not None:
             self._reader.cancel()
         if self._process is not None:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            await self._process.wait()
+            await _ended(self._process)
 
     async def _read(self, answers: asyncio.StreamReader) -> None:
         while line := await answers.readline():
@@ -85,3 +87,10 @@ class Zygote:
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(ConnectionResetError("the supervisors' parent process ended"))
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """The process ends once it has nothing more to read."""
+    assert process.stdin is not None
+    process.stdin.close()
+    await process.wait()
