@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Terminal
+from volcano.cli.diff import overlaid
 from volcano.cli.statuses import FAILED, NO, UNREADABLE
 
 
@@ -40,17 +41,43 @@ def test_an_unknown_kind_is_told_with_what_may_be_meant(
 QUEUE = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\n"
 
 
-def test_a_new_object_is_judged_unless_it_names_another_new_one(vcctl: Terminal, tmp_path: Path) -> None:
+def test_an_object_is_refused_for_its_own_faults_and_not_for_naming_a_new_one(vcctl: Terminal, tmp_path: Path) -> None:
     manifest = tmp_path / "m.yaml"
     good, bad = f"{QUEUE}metadata: {{name: good}}\n", f"{QUEUE}metadata: {{name: bad}}\nspec: {{weight: many}}\n"
-    manifest.write_text(f"{good}---\n{bad}")
+    below = f"{QUEUE}metadata: {{name: below}}\nspec: {{parent: good}}\n"
+    manifest.write_text(f"{bad}---\n{below}---\n{good}")
 
     assert vcctl("diff", "-f", str(manifest)) == FAILED
     assert vcctl.out.startswith("+ queue/good\n")
+    assert vcctl.out.endswith('+ queue/below\n    spec.parent: (none) -> "good"\n')
     assert vcctl.err.startswith("queue/bad would be refused: ")
     assert "spec.weight" in vcctl.err
 
-    manifest.write_text(f"{good}---\n{bad}  parent: good\n".replace("spec: {weight: many}", "spec:\n  weight: many"))
+    manifest.write_text(f"{below}---\n{good}")
+    assert vcctl("diff", "-f", str(manifest)) == NO
+
+
+def test_a_changed_object_may_name_a_new_one(vcctl: Terminal, tmp_path: Path) -> None:
+    manifest = tmp_path / "m.yaml"
+    moved = f"{QUEUE}metadata: {{name: moved}}\nspec: {{weight: 2}}\n"
+    manifest.write_text(moved)
+    assert vcctl("apply", "-f", str(manifest)) == 0
+    stays = f"{QUEUE}metadata: {{name: stays}}\n"
+    manifest.write_text(f"{moved.replace('weight: 2', 'weight: 3, parent: new')}---\n{QUEUE}metadata: {{name: new}}\n")
 
     assert vcctl("diff", "-f", str(manifest)) == NO
-    assert vcctl.out.count("+ queue/") == 2
+    assert vcctl.err == ""
+    assert vcctl.out == ('+ queue/new\n~ queue/moved\n    spec.parent: (none) -> "new"\n    spec.weight: 2 -> 3\n')
+
+    manifest.write_text(f"{moved.replace('weight: 2', 'parent: nowhere')}---\n{stays}")
+    assert vcctl("diff", "-f", str(manifest)) == FAILED
+    assert "queue/moved would be refused" in vcctl.err
+
+
+def test_what_is_said_lies_over_what_is_there() -> None:
+    before = {"a": 1, "tasks": [{"name": "x", "n": 1, "m": 2}, {"name": "y"}], "l": [1, 2]}
+    assert overlaid(before, {"tasks": [{"name": "x", "n": 5}], "l": [3]}) == {
+        "a": 1,
+        "tasks": [{"name": "x", "n": 5, "m": 2}],
+        "l": [3],
+    }

@@ -40,29 +40,28 @@ async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
     """Show what `vcctl apply` of the manifests would change, without changing it.
 
     `+` would be created as written, `~` changed (field: old -> new). `-` is a queue of the cluster that the files do
-    not have, told when they have any. What is new and names another new object of the files, such as the queue of a
-    job, is judged by `vcctl apply` only: the server would miss the other. Exit status: 0 no difference,
-    1 differences, 255 an object would be refused.
+    not have, told when they have any. What the server refuses because it names another new object of the files, such
+    as the queue of a job, is shown as the files say it: `vcctl apply` makes the other first. Exit status:
+    0 no difference, 1 differences, 255 an object would be refused.
     """
     from volcano.kube.errors import ApiError
 
     objects = placed(read(files), namespace)
-    status, new = 0, set[str]()
-    for resource, document in objects:
+    befores = [await current(client, resource, document) for resource, document in objects]
+    new = {document["metadata"]["name"] for (_, document), before in zip(objects, befores, strict=True) if not before}
+    status = 0
+    for (resource, document), before in zip(objects, befores, strict=True):
         place = f"{resource.singular}/{document['metadata']['name']}"
+        after = document
         try:
-            before = await current(client, resource, document)
-            alone = new.isdisjoint(words(_unnamed(document)))
-            after = document
-            if before is None:
-                new.add(document["metadata"]["name"])
-            if before or alone:
-                judged = await client.apply(resource.untyped, document, force=True, dry_run=True)
-                after = judged if before else document
+            judged = await client.apply(resource.untyped, document, force=True, dry_run=True)
+            after = judged if before else document
         except ApiError as error:
-            click.echo(f"{place} would be refused: {describe_api_error(error)}", err=True)
-            status = FAILED
-            continue
+            if new.isdisjoint(words(_unnamed(document))) or new.isdisjoint(words(error.message)):
+                click.echo(f"{place} would be refused: {describe_api_error(error)}", err=True)
+                status = FAILED
+                continue
+            after = overlaid(before, document) if before else document
         changes = list(differences(meant(before) if before else {}, meant(after)))
         if changes or not before:
             _print("~" if before else "+", place)
@@ -87,6 +86,16 @@ def words(value: Any) -> Iterator[str]:
             yield from words(each)
     elif isinstance(value, str):
         yield from NAME.findall(value)
+
+
+def overlaid(before: Any, said: Any) -> Any:
+    """`before` with what `said` says; items of a list with the same name are one."""
+    if isinstance(before, dict) and isinstance(said, dict):
+        return before | {key: overlaid(before.get(key), value) for key, value in said.items()}
+    if isinstance(before, list) and isinstance(said, list) and all(isinstance(one, dict) for one in (*before, *said)):
+        named = {one["name"]: one for one in before if "name" in one}
+        return [overlaid(named.get(one.get("name")), one) for one in said]
+    return said
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
