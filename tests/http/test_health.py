@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from pathlib import Path
 
 import pytest
 
 from tests.http.test_tls import Authority, endpoint
 from volcano.http.client import HttpClient
-from volcano.http.health import HealthApp, parse_address, serve_health
+from volcano.http.errors import HttpError
+from volcano.http.health import HealthApp, Papers, parse_address, serve_health
 from volcano.http.message import Request, Response, parse_target
 from volcano.http.metrics import Registry
 from volcano.http.tls import client_context
@@ -124,25 +126,44 @@ def test_remarks_are_told_and_decide_nothing() -> None:
     asyncio.run(main())
 
 
+class Place:
+    """The files of a health address, and who asks there."""
+
+    def __init__(self, folder: Path, authority: Authority) -> None:
+        self.paths = [folder / name for name in ("tls.crt", "tls.key", "ca.crt")]
+        self.write(*authority.issue("localhost"), authority.pem)
+
+    def write(self, *pems: bytes) -> None:
+        for path, pem in zip(self.paths, pems, strict=True):
+            path.write_bytes(pem)
+
+    def papers(self) -> Papers:
+        papers = Papers.of(*map(str, self.paths))
+        assert papers is not None
+        return papers
+
+
+async def status(port: int, server: Authority, path: str, caller: Authority | None = None) -> int:
+    """How a new caller, with a certificate by `caller`, is answered by a server whose certificate is by `server`."""
+    certificate, key = (None, None) if caller is None else caller.issue("prometheus")
+    context = client_context(authority=server.pem, certificate=certificate, key=key)
+    client = HttpClient(endpoint(port, context))
+    try:
+        return (await client.request("GET", path)).status
+    finally:
+        await client.close()
+
+
 def test_on_tls_only_those_with_a_certificate_are_told_more_than_health(tmp_path: Path) -> None:
     authority = Authority()
-    files = [tmp_path / name for name in ("tls.crt", "tls.key", "ca.crt")]
-    for path, pem in zip(files, (*authority.issue("localhost"), authority.pem), strict=True):
-        path.write_bytes(pem)
-    certificate, key = authority.issue("prometheus")
 
     async def main() -> None:
-        server = await serve_health(HealthApp(Registry()), "127.0.0.1:0", [str(path) for path in files])
-        stranger = HttpClient(endpoint(server.port, client_context(authority=authority.pem)))
-        known = client_context(authority=authority.pem, certificate=certificate, key=key)
-        prometheus = HttpClient(endpoint(server.port, known))
-        async with server:
-            assert (await stranger.request("GET", "/healthz")).status == 200
-            assert (await stranger.request("GET", "/readyz/ping")).status == 200
-            assert (await stranger.request("GET", "/metrics")).status == 401
-            assert (await prometheus.request("GET", "/metrics")).status == 200
-            await stranger.close()
-            await prometheus.close()
+        papers = Place(tmp_path, authority).papers()
+        async with await serve_health(HealthApp(Registry()), "127.0.0.1:0", papers) as server:
+            assert await status(server.port, authority, "/healthz") == 200
+            assert await status(server.port, authority, "/readyz/ping") == 200
+            assert await status(server.port, authority, "/metrics") == 401
+            assert await status(server.port, authority, "/metrics", authority) == 200
 
     asyncio.run(main())
 
@@ -150,28 +171,72 @@ def test_on_tls_only_those_with_a_certificate_are_told_more_than_health(tmp_path
 def test_a_replaced_certificate_is_shown_to_new_connections(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Of files that do not fit together, as while they are replaced, none is used."""
     old, new = Authority(), Authority()
-    files = [tmp_path / name for name in ("tls.crt", "tls.key", "ca.crt")]
-
-    async def status(port: int, authority: Authority) -> int:
-        client = HttpClient(endpoint(port, client_context(authority=authority.pem)))
-        try:
-            return (await client.request("GET", "/healthz")).status
-        finally:
-            await client.close()
 
     async def main() -> None:
-        for path, pem in zip(files, (*old.issue("localhost"), old.pem), strict=True):
-            path.write_bytes(pem)
-        server = await serve_health(HealthApp(), "127.0.0.1:0", [str(path) for path in files])
-        async with server:
-            assert await status(server.port, old) == 200
+        place = Place(tmp_path, old)
+        app = HealthApp()
+        async with await serve_health(app, "127.0.0.1:0", place.papers()) as server:
+            assert await status(server.port, old, "/healthz") == 200
             certificate, key = new.issue("localhost")
-            files[0].write_bytes(certificate)
-            assert await status(server.port, old) == 200
-            assert await status(server.port, old) == 200
-            assert caplog.text.count("cannot be used, what was read before is still shown") == 1
-            files[1].write_bytes(key)
-            assert await status(server.port, old) == 200
-            assert await status(server.port, new) == 200
+            place.paths[0].write_bytes(certificate)
+            assert await status(server.port, old, "/healthz") == 200
+            assert await status(server.port, old, "/healthz") == 200
+            assert caplog.text.count("cannot be used: ") == 1
+            assert b"[!]certificate: " in (await app(Request("GET", "/readyz", [("verbose", "")]))).content
+            place.paths[1].write_bytes(key)
+            assert await status(server.port, new, "/healthz") == 200
+            assert b"[!]" not in (await app(Request("GET", "/readyz", [("verbose", "")]))).content
+
+    asyncio.run(main())
+
+
+def test_a_replaced_authority_verifies_the_callers_of_new_connections(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old, new = Authority(), Authority()
+
+    async def main() -> None:
+        place = Place(tmp_path, old)
+        async with await serve_health(HealthApp(Registry()), "127.0.0.1:0", place.papers()) as server:
+            assert await status(server.port, old, "/metrics", old) == 200
+            place.paths[2].write_bytes(b"half of one")
+            assert await status(server.port, old, "/metrics", old) == 200
+            assert caplog.text.count("ca.crt has no authorities in PEM") == 1
+            place.paths[2].write_bytes(new.pem)
+            with pytest.raises(HttpError):
+                await status(server.port, old, "/metrics", old)
+            assert await status(server.port, old, "/metrics", new) == 200
+            assert await status(server.port, old, "/metrics") == 401
+
+    asyncio.run(main())
+
+
+LONG_AGO, YESTERDAY, TOMORROW = (datetime.timedelta(days=days) for days in (-100, -1, 1))
+
+
+@pytest.mark.parametrize(
+    ("leaf", "root", "words"),
+    [
+        (YESTERDAY, TOMORROW * 99, ["certificate ", "tls.crt ended on ", "renew it"]),
+        (TOMORROW, TOMORROW * 99, ["certificate ", "tls.crt ends on ", "renew it before"]),
+        (TOMORROW * 99, YESTERDAY, ["authority ", "ca.crt ended on "]),
+    ],
+    ids=["ended", "ends soon", "authority ended"],
+)
+def test_certificates_that_end_are_remarked_on_and_decide_nothing(
+    tmp_path: Path, leaf: datetime.timedelta, root: datetime.timedelta, words: list[str]
+) -> None:
+    authority = Authority(since=LONG_AGO, until=root)
+    place = Place(tmp_path, authority)
+    place.write(*authority.issue("localhost", since=LONG_AGO, until=leaf), authority.pem)
+
+    async def main() -> None:
+        app, papers = HealthApp(), place.papers()
+        async with await serve_health(app, "127.0.0.1:0", papers):
+            answer = await app(Request("GET", "/readyz", [("verbose", "")]))
+            assert answer.status == 200
+            assert f"[!]certificate: {papers.problem()}\n".encode() in answer.content
+            assert all(word in (papers.problem() or "") for word in words)
+            assert ";" not in (papers.problem() or "")
 
     asyncio.run(main())

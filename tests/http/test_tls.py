@@ -18,33 +18,49 @@ from tests.http.conftest import Run, exchange
 from volcano.http.client import ConnectFailed, Endpoint, HttpClient
 from volcano.http.message import Request, Response
 from volcano.http.server import serve
-from volcano.http.tls import client_context, load_identity, server_context
+from volcano.http.tls import client_context, live_context, load_identity, server_context
+
+SINCE, UNTIL = datetime.timedelta(minutes=-5), datetime.timedelta(hours=1)
 
 
 class Authority:
     """A certificate authority for one test."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, since: datetime.timedelta = SINCE, until: datetime.timedelta = UNTIL) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test authority")])
-        self.pem = self._sign(self.name, self.key.public_key(), authority=True)
+        self.pem = self._sign(self.name, self.key.public_key(), since, until, authority=True)
 
-    def issue(self, common_name: str, *organizations: str) -> tuple[bytes, bytes]:
-        """A certificate for localhost and for the subject, with its key."""
+    def issue(
+        self,
+        common_name: str,
+        *organizations: str,
+        since: datetime.timedelta = SINCE,
+        until: datetime.timedelta = UNTIL,
+    ) -> tuple[bytes, bytes]:
+        """A certificate for localhost and for the subject, with its key; when it is good is told from now."""
         key = ec.generate_private_key(ec.SECP256R1())
         attributes = [x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, name) for name in organizations]
         subject = x509.Name([*attributes, x509.NameAttribute(x509.NameOID.COMMON_NAME, common_name)])
         pem = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        return self._sign(subject, key.public_key(), authority=False), pem
+        return self._sign(subject, key.public_key(), since, until, authority=False), pem
 
-    def _sign(self, subject: x509.Name, key: ec.EllipticCurvePublicKey, *, authority: bool) -> bytes:
+    def _sign(
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePublicKey,
+        since: datetime.timedelta,
+        until: datetime.timedelta,
+        *,
+        authority: bool,
+    ) -> bytes:
         now = datetime.datetime.now(datetime.UTC)
         builder = (
             x509.CertificateBuilder(self.name, subject, key, x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(minutes=5))
-            .not_valid_after(now + datetime.timedelta(hours=1))
+            .not_valid_before(now + since)
+            .not_valid_after(now + until)
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         )
         if not authority:
@@ -107,6 +123,36 @@ def test_a_certificate_can_be_replaced_while_serving(run: Run, tmp_path: Path) -
             client = HttpClient(endpoint(server.port, client_context(authority=second.pem)))
             assert (await client.request("GET", "/")).status == 200
             await client.close()
+
+    run(main())
+
+
+def test_a_session_is_not_resumed_once_the_authorities_have_changed(run: Run) -> None:
+    """Nobody would verify its client again."""
+    authority, other = Authority(), Authority()
+    certificate, key = authority.issue("alice")
+    known = client_context(authority=authority.pem, certificate=certificate, key=key)
+    known.maximum_version = ssl.TLSVersion.TLSv1_2  # later ones resume by tickets, which are never given
+
+    def resumed(port: int, session: ssl.SSLSession | None) -> tuple[bool | None, ssl.SSLSession | None]:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=60)
+        with known.wrap_socket(plain, server_hostname="localhost", session=session) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            while connection.recv(1000):
+                pass  # a session that does not end well is forgotten
+            return connection.session_reused, connection.session
+
+    async def main() -> None:
+        now = first = server_context(*authority.issue("localhost"), client_authority=authority.pem)
+        async with await serve(whoami, ssl=live_context(lambda: now)) as server:
+            _, session = await asyncio.to_thread(resumed, server.port, None)
+            assert session is not None
+            assert (await asyncio.to_thread(resumed, server.port, session))[0]
+            now = server_context(*authority.issue("localhost"), client_authority=other.pem)
+            with pytest.raises(OSError, match="EOF"):
+                await asyncio.to_thread(resumed, server.port, session)
+            now = first
+            assert (await asyncio.to_thread(resumed, server.port, None))[0] is False
 
     run(main())
 

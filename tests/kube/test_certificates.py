@@ -7,9 +7,6 @@ import datetime
 from contextlib import suppress
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.http.test_tls import Authority
 from tests.kube.memory_api import MemoryApi
@@ -22,26 +19,10 @@ from volcano.kube.config import ClusterConfig
 from volcano.kube.informer import Informer
 from volcano.kube.transport import HttpTransport
 
-NOW = datetime.datetime.now(datetime.UTC)
-
 
 def ended(authority: Authority) -> tuple[bytes, bytes]:
     """A certificate for localhost that was good until yesterday, with its key."""
-    pem, key = authority.issue("localhost")
-    loaded = serialization.load_pem_private_key(key, None)
-    assert isinstance(loaded, ec.EllipticCurvePrivateKey)
-    old = x509.load_pem_x509_certificate(pem)
-    builder = x509.CertificateBuilder(
-        authority.name,
-        old.subject,
-        loaded.public_key(),
-        x509.random_serial_number(),
-    )
-    builder = builder.not_valid_before(NOW - datetime.timedelta(days=9))
-    builder = builder.not_valid_after(NOW - datetime.timedelta(days=1))
-    for extension in old.extensions:
-        builder = builder.add_extension(extension.value, extension.critical)
-    return builder.sign(authority.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), key
+    return authority.issue("localhost", since=datetime.timedelta(days=-9), until=datetime.timedelta(days=-1))
 
 
 @pytest.mark.parametrize(

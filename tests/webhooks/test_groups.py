@@ -9,7 +9,7 @@ import pytest
 
 from volcano.cli.errors import CommandError
 from volcano.cli.validate import settings_of
-from volcano.webhooks.groups import WatchedGroups
+from volcano.webhooks.groups import followed
 
 TWICE = "resourceGroups:\n- resourceGroup: ml\n  labels: {pool: a}\n  labels: {pool: b}\n"
 REMARK = "line 4: the key 'labels' is on line 3 already; the last one counts"
@@ -22,7 +22,7 @@ def test_a_daemon_goes_on_with_the_last_of_two_keys_and_says_so(
     path.write_text(TWICE)
 
     with caplog.at_level(logging.WARNING):
-        groups = WatchedGroups(path).current
+        groups = followed(path).value
 
     assert groups is not None
     assert groups[0].labels == {"pool": "b"}

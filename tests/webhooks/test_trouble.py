@@ -169,7 +169,7 @@ def test_a_certificate_file_that_has_ended(tmp_path: Path, caplog: pytest.LogCap
         place.files(NOW)
 
     asyncio.run(told(place, flags, "the certificate that is served ended on ", cure, ready=True))
-    assert "the API server refuses it" in caplog.text
+    assert "nobody trusts it, renew it" in caplog.text
 
 
 def test_files_that_do_not_fit_together(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -190,7 +190,7 @@ def test_files_that_do_not_fit_together(tmp_path: Path, caplog: pytest.LogCaptur
         await spoiling
 
     asyncio.run(scenario())
-    assert "the certificate read before is still served" in caplog.text
+    assert "what was read before stays in use" in caplog.text
 
 
 def led_elsewhere() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from volcano.controllers.flags import Flags
     from volcano.controllers.runtime import Context, Controller, Runtime
-    from volcano.http.health import Check
+    from volcano.http.health import Check, Papers
     from volcano.http.metrics import Registry
     from volcano.kube.client import Client
     from volcano.kube.leader import LeaderElector
@@ -72,22 +72,25 @@ async def _serve(program: str, flags: Flags) -> None:
 
 async def run(client: Client, flags: Flags, stop: asyncio.Event) -> None:
     """The daemon on a client of its own or of its host, until `stop`."""
+    from volcano.http.health import Papers
     from volcano.http.lifetime import until_stopped
     from volcano.kube.leader import elector_of
 
     elector = elector_of(client, flags)
-    terms = Terms(client, flags, elector)
+    papers = Papers.of(flags.tls_cert_file, flags.tls_private_key_file, flags.ca_cert_file)
+    terms = Terms(client, flags, elector, papers)
     async with AsyncExitStack() as cleanup:
-        await _listen(flags, terms, elector, cleanup)
-        work = [terms.current.run()] if elector is None else [terms.current.follow(), elector.run(terms.lead)]
+        await _listen(flags, terms, elector, papers, cleanup)
+        work = [terms.current.follow(terms.complaint), terms.lead() if elector is None else elector.run(terms.lead)]
         await until_stopped(stop, *(asyncio.create_task(each) for each in work))
 
 
 class Terms:
     """The controllers of each time that this daemon leads: what those before them remember may be wrong by now."""
 
-    def __init__(self, client: Client, flags: Flags, elector: LeaderElector | None) -> None:
+    def __init__(self, client: Client, flags: Flags, elector: LeaderElector | None, papers: Papers | None) -> None:
         self._parts = (client, flags, elector)
+        self._papers = papers
         self.current = self._built(None)
         self._begun = False
 
@@ -100,6 +103,11 @@ class Terms:
 
     def problem(self) -> str | None:
         return self.current.problem()
+
+    def complaint(self) -> str | None:
+        """What somebody has to put right: in this term, and with what is shown to those who ask for our health."""
+        shown = None if self._papers is None else self._papers.problem()
+        return "; ".join(filter(None, (self.current.complaint(), shown))) or None
 
     def render(self) -> bytes:
         """What is measured in this term."""
@@ -201,7 +209,9 @@ def _makers(flags: Flags) -> Iterator[tuple[str, Callable[[Context], Controller]
     )
 
 
-async def _listen(flags: Flags, terms: Terms, elector: LeaderElector | None, cleanup: AsyncExitStack) -> None:
+async def _listen(
+    flags: Flags, terms: Terms, elector: LeaderElector | None, papers: Papers | None, cleanup: AsyncExitStack
+) -> None:
     """Metrics and health, before anything else: standbys answer too."""
     from volcano.http.health import HealthApp, serve_health
     from volcano.http.process import process_metrics
@@ -215,8 +225,7 @@ async def _listen(flags: Flags, terms: Terms, elector: LeaderElector | None, cle
         cleanup.push_async_callback(server.close, 1.0)
         log.info("metrics on port %d", server.port)
     if flags.enable_healthz:
-        files = (flags.tls_cert_file, flags.tls_private_key_file, flags.ca_cert_file)
-        server = await serve_health(app, flags.healthz_address, files)
+        server = await serve_health(app, flags.healthz_address, papers)
         cleanup.push_async_callback(server.close, 1.0)
         log.info("health on port %d", server.port)
 

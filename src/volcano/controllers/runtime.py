@@ -137,6 +137,7 @@ class Loop:
         self._metrics = metrics
         self._max_requeues = max_requeues
         self._refusals: dict[str, int] = {}
+        self._seconds = metrics.seconds.labels(controller.name)
         self._denied: dict[str, str] = {}
         """What could not be done for want of a right, by key."""
 
@@ -151,8 +152,8 @@ class Loop:
                 group.create_task(self._controller.queue.work(self._reconcile))
 
     async def _reconcile(self, key: str) -> None:
-        name = self._controller.name
-        started = asyncio.get_running_loop().time()
+        clock = asyncio.get_running_loop().time
+        started = clock()
         try:
             await self._controller.reconcile(key)
         except Exception as error:  # noqa: BLE001 - judged by what it is
@@ -161,7 +162,7 @@ class Loop:
             self._controller.queue.forget(key)
             self._refusals.pop(key, None)
             self._denied.pop(key, None)
-        self._metrics.seconds.labels(name).observe(asyncio.get_running_loop().time() - started)
+        self._seconds.observe(clock() - started)
 
     async def _failed(self, key: str, error: Exception) -> None:
         name = self._controller.name
@@ -257,14 +258,17 @@ class Runtime:
             group.create_task(self.follow())
             group.create_task(self.reconcile())
 
-    async def follow(self) -> None:
-        """Know what there is, and tell what is in the way, until cancelled. Standbys do this alone."""
+    async def follow(self, complaint: Callable[[], str | None] | None = None) -> None:
+        """Know what there is, and tell what is in the way, until cancelled. Standbys do this alone.
+
+        `complaint` says what is in the way, where that is more than `complaint` of this runtime.
+        """
         async with asyncio.TaskGroup() as group:
             for task in self.context.informers.tasks():
                 group.create_task(task)
             group.create_task(self.context.recorder.run())
             group.create_task(keep_collector_settled())
-            group.create_task(self._complaints.follow(self._complaint))
+            group.create_task(self._complaints.follow(complaint or self.complaint))
             group.create_task(self.server_version.look())
             if self._rivals is not None:
                 group.create_task(self._rivals.look())
@@ -293,7 +297,7 @@ class Runtime:
         """A readiness check: which controllers wait, and for what."""
         return _joined(self._waits(lambda informer: informer.problem()), self._denials())
 
-    def _complaint(self) -> str | None:
+    def complaint(self) -> str | None:
         """The same without those whose first list is on its way, and what else there is to tell."""
         waits = self._waits(lambda informer: informer.problem() if informer.trouble else None)
         return _joined(waits, self._denials(), self.rivalry())

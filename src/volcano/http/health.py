@@ -5,21 +5,21 @@ A handler for `server.serve`; checks are plain functions, metrics come from `met
 
 from __future__ import annotations
 
+import datetime
 import inspect
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from ssl import SSLContext, SSLError
+from ssl import SSLContext
 from typing import Protocol
 
 from volcano.http.callers import for_known_callers
+from volcano.http.expiry import Validity, last_validity_of, utc_now, validity_of
+from volcano.http.following import Followed
 from volcano.http.message import Handler, Request, Response
 from volcano.http.metrics import CONTENT_TYPE
 from volcano.http.server import Limits, Server, serve
-from volcano.http.stamps import stamps_of
-from volcano.http.tls import replace_identity, server_context
-
-log = logging.getLogger(__name__)
+from volcano.http.tls import authorities_in, live_context, server_context
 
 PROBES = ("", "healthz", "livez", "readyz")
 Check = Callable[[], str | Awaitable[str | None] | None]
@@ -101,40 +101,66 @@ async def outcome(check: Check) -> str | None:
         return f"{type(error).__name__}: {error}"
 
 
-async def serve_health(app: HealthApp, address: str, tls_files: Sequence[str] = ()) -> Server:
-    """Serve `app` on a flag's address such as `:8080` or `127.0.0.1:0`.
+async def serve_health(app: HealthApp, address: str, papers: Papers | None = None) -> Server:
+    """Serve `app` on a flag's address such as `:8080` or `127.0.0.1:0`; on TLS where there are papers to show.
 
-    `tls_files` are certificate, key and the authority of the clients; TLS is used when all three are named. Whoever
-    shows no certificate is told about health alone: kubelets have none. A replaced certificate is shown soon.
+    Whoever shows no certificate there is told about health alone: kubelets have none.
     """
-    host, port = parse_address(address)
     context = None
     handler: Handler = app
-    if tls_files and all(tls_files):
-        certificate, key, authority = map(Path, tls_files)
-        context = server_context(certificate, key, client_authority=authority)
-        handler = following(for_known_callers(app, but_for=PROBES), context, certificate, key)
+    if papers is not None:
+        context = papers.context()
+        handler = for_known_callers(app, but_for=PROBES)
+        app.remarks["certificate"] = papers.problem
+    host, port = parse_address(address)
     return await serve(handler, host=host, port=port, ssl=context, limits=Limits(body_bytes=64 * 1024))
 
 
-def following(handler: Handler, context: SSLContext, certificate: Path, key: Path) -> Handler:
-    """Before each request, look whether the files have changed: connections made after it are shown what is there."""
-    seen = stamps_of((certificate, key))
+class Papers:
+    """The files of a health address: the certificate that it shows, its key, and the authority of its callers.
 
-    async def handle(request: Request) -> Response:
-        nonlocal seen
-        now = stamps_of((certificate, key))
-        if now != seen:
-            seen = now
-            try:
-                replace_identity(context, certificate, key)
-            except (OSError, SSLError) as error:
-                log.error("%s and %s cannot be used, what was read before is still shown: %s", certificate, key, error)
-            else:
-                log.info("%s has changed and is shown as it is now", certificate)
-        return await handler(request)
+    Replaced ones are shown and asked for on the connections after; `problem` says what is the matter with them.
+    """
 
-    return handle
+    def __init__(
+        self, certificate: Path, key: Path, authority: Path, clock: Callable[[], datetime.datetime] = utc_now
+    ) -> None:
+        self._files = (certificate, key, authority)
+        self._clock = clock
+        self._followed = Followed.files(self._files, self._read, OSError, ValueError)
+
+    @classmethod
+    def of(cls, certificate: str, key: str, authority: str) -> Papers | None:
+        """Those that a command line names; None unless it names all three."""
+        return cls(Path(certificate), Path(key), Path(authority)) if certificate and key and authority else None
+
+    def context(self) -> SSLContext:
+        return live_context(lambda: self._followed.look().context)
+
+    def problem(self) -> str | None:
+        """What somebody has to put right, or will have to soon."""
+        found, now = self._followed.look(), self._clock()
+        remarks = (validity.remark(what, now) for what, validity in found.validities.items())
+        return "; ".join(filter(None, (self._followed.problem, *remarks))) or None
+
+    def _read(self) -> _Read:
+        certificate, key, authority = self._files
+        clients = authorities_in(authority)
+        try:
+            context = server_context(certificate, key, client_authority=clients)
+            shown = validity_of(certificate.read_bytes())
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{certificate} and {key} cannot be used: {error}") from error
+        named = {f"certificate {certificate}": shown, f"authority {authority}": last_validity_of(clients)}
+        return _Read(context, named)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was in the files, and until when each certificate is good."""
+
+    context: SSLContext
+    validities: Mapping[str, Validity]
 
 
 def parse_address(address: str) -> tuple[str, int]:

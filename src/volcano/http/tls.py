@@ -1,13 +1,13 @@
 """TLS contexts for both sides, from PEM files or bytes.
 
-Servers reload their certificate by calling `load_identity` again on the same context: new connections use it.
+Servers whose files may change serve with a `live_context`.
 """
 
 from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,10 +59,35 @@ def load_identity(context: ssl.SSLContext, certificate: Pem, key: Pem) -> None:
         context.load_cert_chain(path)
 
 
-def replace_identity(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    """The same for a context in use: files that do not fit together change nothing."""
-    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    context.load_cert_chain(certificate, key)
+def live_context(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    """A server's context each of whose connections is made with what `current` answers then.
+
+    So certificate and authorities of clients may change while it serves; whether clients are verified may not.
+    """
+    first = current()
+
+    def choose(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> int | None:
+        now = current()
+        if now is not first:
+            if connection.session_reused:  # whom it resumes was verified by an authority that may be gone
+                return ssl.ALERT_DESCRIPTION_HANDSHAKE_FAILURE
+            connection.context = now
+        return None
+
+    first.sni_callback = choose  # called for clients that name no server, too
+    first.num_tickets = 0
+    first.options |= ssl.OP_NO_TICKET
+    return first
+
+
+def authorities_in(path: Path) -> bytes:
+    """The authorities of a PEM file. Raises `OSError` or `ValueError` that name the file when there are none."""
+    pem = path.read_bytes()
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=pem.decode("ascii"))
+    except (ssl.SSLError, ValueError) as error:
+        raise ValueError(f"{path} has no authorities in PEM: {error}") from error
+    return pem
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import SSLContext, SSLError
 
-from volcano.http.stamps import stamps_of
+from volcano.http.following import stamps_of
 from volcano.http.tls import Pem, client_context
 from volcano.kube.credentials import FileToken, TokenSource
 from volcano.kube.renewal import Origin

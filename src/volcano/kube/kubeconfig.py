@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from volcano.api.meta import without_nulls
-from volcano.http.stamps import Stamps, stamps_of
+from volcano.http.following import Stamps, stamps_of
 from volcano.http.tls import Pem, client_context
 from volcano.kube.config import ClusterConfig, ConfigError
 from volcano.kube.credentials import FileToken, StaticToken, TokenSource

@@ -5,19 +5,16 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from volcano.http.stamps import Stamps, stamps_of
+from volcano.http.following import Followed, Reading, Stamps
 
 if TYPE_CHECKING:
     from volcano.kube.config import ClusterConfig
-
-log = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 10.0
 """Between two looks at the files, unless the server refuses us meanwhile."""
@@ -32,51 +29,42 @@ class Origin:
     read: Callable[[], ClusterConfig]
 
 
-@dataclass(slots=True)
 class Renewal:
     """Looks at the files of settings now and then, and at once after `hurry`."""
 
-    config: ClusterConfig
-    clock: Callable[[], float] = time.monotonic
-    _look_at: float = field(default=0.0, init=False)
-    _failed: str = field(default="", init=False)
-    _moved: str = field(default="", init=False)
+    def __init__(self, config: ClusterConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        from volcano.kube.config import ConfigError
 
-    def __post_init__(self) -> None:
-        self._look_at = self.clock() + LOOK_SECONDS if self.config.origin is not None else float("inf")
+        self.config = config
+        self._clock = clock
+        self._look_at = clock() + LOOK_SECONDS
+        self._followed: Followed[ClusterConfig] | None = None
+        if config.origin is not None:
+            first = Reading(config, config.origin.files, config.origin.stamps)
+            self._followed = Followed(first, self._read, (ConfigError,))
 
     def hurry(self) -> None:
         """The server refused us, or we it: perhaps there is something new."""
-        if self.config.origin is not None:
-            self._look_at = 0.0
+        self._look_at = float("-inf")
 
     def fresh(self) -> ClusterConfig | None:
         """New settings for the same server, if a file has changed since the last ones were read."""
-        if self.clock() < self._look_at:
+        if self._followed is None or self._clock() < self._look_at:
             return None
-        self._look_at = self.clock() + LOOK_SECONDS
-        origin = self.config.origin
-        if origin is None or stamps_of(origin.files) == origin.stamps:
+        self._look_at = self._clock() + LOOK_SECONDS
+        found = self._followed.look()
+        if found is self.config:
             return None
-        from volcano.kube.config import ConfigError
-
-        try:
-            found = origin.read()
-        except ConfigError as error:  # half written, perhaps: looked at again
-            if str(error) != self._failed:
-                self._failed = str(error)
-                log.error("%s; what was read before stays in use", error)
-            return None
-        self._failed = ""
-        if found.server != self.config.server:
-            if found.server != self._moved:
-                self._moved = found.server
-                log.error(
-                    "%s names another server now, %s: start anew to go there; what was read before stays in use",
-                    found.source,
-                    found.server,
-                )
-            return None
-        log.info("%s has changed and is used as it is now", found.source)
         self.config = found
         return found
+
+    def _read(self) -> Reading[ClusterConfig]:
+        from volcano.kube.config import ConfigError
+
+        assert self.config.origin is not None
+        found = self.config.origin.read()
+        if found.server != self.config.server:
+            raise ConfigError(f"{found.source} names another server now, {found.server}: start anew to go there")
+        origin = found.origin
+        assert origin is not None
+        return Reading(found, origin.files, origin.stamps)

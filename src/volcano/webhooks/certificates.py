@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from volcano.http.expiry import validity_of
+
 LIFETIME: Final = datetime.timedelta(days=365)
 RENEW_BEFORE: Final = datetime.timedelta(days=120)
 CLOCK_SKEW: Final = datetime.timedelta(minutes=5)
@@ -36,7 +38,7 @@ class Identity:
 
     @property
     def expires(self) -> datetime.datetime:
-        return x509.load_pem_x509_certificate(self.certificate).not_valid_after_utc
+        return validity_of(self.certificate).until
 
     def names(self) -> frozenset[str]:
         certificate = x509.load_pem_x509_certificate(self.certificate)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 import yaml
 
 from volcano.api import yaml_text
-from volcano.http.stamps import Stamps, stamps_of
+from volcano.http.following import NEVER_READ, Followed, Reading, stamps_of
 from volcano.webhooks.rules import ResourceGroup
 
 log = logging.getLogger(__name__)
+
+Groups: TypeAlias = tuple[ResourceGroup, ...] | None
 
 
 class GroupsError(ValueError):
@@ -41,25 +44,15 @@ def load(path: Path, *, strict: bool = False) -> tuple[ResourceGroup, ...]:
         raise GroupsError(f"{path}: {error}") from error
 
 
-class WatchedGroups:
-    """The groups of a file. `current` is None until the file was read once: pods are then not mutated."""
+def followed(path: Path) -> Followed[Groups]:
+    """The groups of a file. None until it could be read: pods are then not mutated."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._seen: Stamps | None = None
-        self.current: tuple[ResourceGroup, ...] | None = None
-        self.refresh()
+    def read() -> Reading[Groups]:
+        stamps = stamps_of([path])
+        groups = load(path)
+        log.info("%s: %d resource groups", path, len(groups))
+        return Reading(groups, (path,), stamps)
 
-    def refresh(self) -> None:
-        """Read the file if it is another one than last time."""
-        if self._path is None:
-            return
-        seen = stamps_of([self._path])
-        if seen == self._seen:
-            return
-        self._seen = seen
-        try:
-            self.current = load(self._path)
-            log.info("%s: %d resource groups", self._path, len(self.current))
-        except GroupsError as error:
-            log.error("%s; the groups read before stay in force", error)
+    made = Followed[Groups](Reading(None, (path,), NEVER_READ), read, (GroupsError,))
+    made.look()
+    return made

@@ -14,7 +14,8 @@ from typing import Final, Protocol
 
 from volcano.api.meta import JsonObject
 from volcano.api.resources import SECRETS
-from volcano.http.stamps import stamps_of
+from volcano.http.expiry import utc_now
+from volcano.http.following import Followed
 from volcano.kube.client import Client
 from volcano.kube.errors import AlreadyExists, Conflict, NotFound
 from volcano.webhooks.certificates import CertificateError, Identity, is_due, issue, read_files
@@ -25,10 +26,6 @@ Clock = Callable[[], datetime.datetime]
 
 SECRET_NAME: Final = "volcano-admission-secret"  # noqa: S105 - the name of an object
 FIELDS: Final = ("tls.crt", "tls.key", "ca.crt")
-
-
-def now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 class IdentitySource(Protocol):
@@ -48,32 +45,20 @@ class FileIdentity:
     """
 
     def __init__(self, certificate: Path, key: Path, authorities: Path) -> None:
-        self._paths = (certificate, key, authorities)
-        self._seen = stamps_of(self._paths)
-        self._identity = read_files(*self._paths)
-        self._problem: str | None = None
+        paths = (certificate, key, authorities)
+        self._followed = Followed.files(paths, lambda: read_files(*paths), CertificateError)
 
     async def current(self) -> Identity:
-        stamps = stamps_of(self._paths)
-        if stamps == self._seen:
-            self._problem = None
-        else:
-            try:
-                self._identity = read_files(*self._paths)
-            except CertificateError as error:
-                self._problem = f"{error}; the certificate read before is still served"
-            else:
-                self._seen, self._problem = stamps, None
-        return self._identity
+        return self._followed.look()
 
     def problem(self) -> str | None:
-        return self._problem
+        return self._followed.problem
 
 
 class OwnIdentity:
     """An authority of our own in memory, renewed before it ends: for a single process behind a URL."""
 
-    def __init__(self, hosts: Sequence[str], clock: Clock = now) -> None:
+    def __init__(self, hosts: Sequence[str], clock: Clock = utc_now) -> None:
         self._hosts = hosts
         self._clock = clock
         self._identity = issue(hosts, clock())
@@ -91,7 +76,7 @@ class SecretIdentity:
     """An authority of our own, kept in a Secret so that all replicas serve the same certificate."""
 
     def __init__(
-        self, client: Client, namespace: str, hosts: Sequence[str], *, name: str = SECRET_NAME, clock: Clock = now
+        self, client: Client, namespace: str, hosts: Sequence[str], *, name: str = SECRET_NAME, clock: Clock = utc_now
     ) -> None:
         self._client = client
         self._namespace = namespace

@@ -15,6 +15,7 @@ import msgspec
 
 from volcano import __version__
 from volcano.http.callers import for_known_callers
+from volcano.http.following import Followed
 from volcano.http.health import HealthApp, serve_health
 from volcano.http.lifetime import LOG_FORMAT, loop_factory, stop_on_signals, until_stopped
 from volcano.http.message import Handler, Request, Response
@@ -28,7 +29,7 @@ from volcano.kube.errors import ApiError
 from volcano.kube.events import EventRecorder
 from volcano.kube.transport import HttpTransport
 from volcano.kube.versions import ServerVersion
-from volcano.webhooks.groups import WatchedGroups
+from volcano.webhooks.groups import Groups, followed
 from volcano.webhooks.identity import FileIdentity, IdentitySource, OwnIdentity, SecretIdentity
 from volcano.webhooks.options import Options, parse
 from volcano.webhooks.presence import Presence
@@ -78,7 +79,7 @@ async def run(
 ) -> None:
     """The daemon on a client of its own or of its host, until `stop`. `serving` is told the HTTPS port."""
     registry = Registry("volcano_")
-    groups = WatchedGroups(options.admission_conf)
+    groups = followed(options.admission_conf) if options.admission_conf is not None else None
     world = WatchedWorld(client, namespaces=any(rule.path == "/podgroups/mutate" for rule in options.rules))
     names = options.settings.scheduler_names
     registrar = Registrar(client, options.rules, options.endpoint, names, create=options.register)
@@ -89,7 +90,8 @@ async def run(
     version = ServerVersion(client, complaints)
 
     def complaint() -> str | None:
-        return "; ".join(filter(None, (world.complaint(), presence.complaint()))) or None
+        unread = groups.problem if groups is not None else None
+        return "; ".join(filter(None, (world.complaint(), presence.complaint(), unread))) or None
 
     ready = {"informers": world.problem, "registration": presence.problem}
     remarks = {"version": version.remark, "complaint": complaint}
@@ -110,7 +112,8 @@ async def run(
         cleanup.push_async_callback(server.close, options.graceful_seconds)
         log.info("serving %s on port %d", ", ".join(rule.path for rule in options.rules), server.port)
         serving(server.port)
-        await until_stopped(stop, asyncio.create_task(presence.keep()), asyncio.create_task(refresh(groups)), *watches)
+        kept = [presence.keep(), *([refresh(groups)] if groups is not None else [])]
+        await until_stopped(stop, *(asyncio.create_task(each) for each in kept), *watches)
 
 
 def either(webhooks: Webhooks, measured: HealthApp) -> Handler:
@@ -122,14 +125,16 @@ def either(webhooks: Webhooks, measured: HealthApp) -> Handler:
     return handle
 
 
-async def refresh(groups: WatchedGroups) -> None:
+async def refresh(groups: Followed[Groups]) -> None:
     while True:
         await asyncio.sleep(REFRESH_SECONDS)
-        groups.refresh()
+        groups.look()
 
 
-def with_groups(settings: Settings, groups: WatchedGroups) -> Settings:
-    return settings if groups.current is None else msgspec.structs.replace(settings, resource_groups=groups.current)
+def with_groups(settings: Settings, groups: Followed[Groups] | None) -> Settings:
+    if groups is None or groups.value is None:
+        return settings
+    return msgspec.structs.replace(settings, resource_groups=groups.value)
 
 
 def cancel(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from ssl import SSLContext
 
-from volcano.http.tls import load_identity, server_context
+from volcano.http.expiry import Validity, last_validity_of, utc_now, validity_of
+from volcano.http.following import Followed
+from volcano.http.tls import authorities_in, live_context, server_context
 from volcano.kube.errors import ApiError
 from volcano.webhooks.certificates import Identity
-from volcano.webhooks.identity import Clock, IdentitySource, now
+from volcano.webhooks.identity import Clock, IdentitySource
 from volcano.webhooks.registration import Registrar
 
 log = logging.getLogger(__name__)
@@ -31,25 +35,23 @@ class Presence:
         registrar: Registrar,
         *,
         client_authority: Path | None = None,
-        clock: Clock = now,
+        clock: Clock = utc_now,
     ) -> None:
         """`client_authority` has signed the certificates that callers may show."""
         self._source = source
-        self._client_authority = client_authority
+        self._clients = None if client_authority is None else followed_authorities(client_authority)
         self._registrar = registrar
-        self._shown: Identity | None = None
-        self._context: SSLContext | None = None
+        self._shown: Shown | None = None
         self._clock = clock
         self._problem: str | None = "the API server was not told about the webhooks yet"
         self._trouble: str | None = None
         """What the last attempt failed with, of getting the certificate or of registering it."""
 
     async def context(self) -> SSLContext:
-        """TLS settings that show the certificate of now; `keep` changes it in place."""
-        identity = self._shown = await self._certificate()
-        self._context = server_context(identity.certificate, identity.key, client_authority=self._client_authority)
-        self._context.num_tickets = 0  # API servers connect anew in a rush, and never resume
-        return self._context
+        """TLS settings that show the certificate of now; `keep` sees to it that they go on doing so."""
+        clients = None if self._clients is None else self._clients.value
+        shown = self._shown = Shown.of(await self._certificate(), clients)
+        return live_context(lambda: (self._shown or shown).context)
 
     async def _certificate(self) -> Identity:
         pause = FIRST_RETRY_SECONDS
@@ -67,28 +69,29 @@ class Presence:
         The first time is tried again soon: rights that are installed with us are known a moment later.
         """
         assert self._shown is not None
-        assert self._context is not None
         registered, pause = False, FIRST_RETRY_SECONDS
         while True:
             try:
-                identity = await self._source.current() if registered else self._shown
+                identity = await self._source.current() if registered else self._shown.identity
                 await self._registrar.register(identity.authorities)
             except (ApiError, OSError) as error:
                 self._trouble = f"the certificate or its registration could not be checked: {error}"
                 if not registered:
                     self._trouble = f"the API server was not told about the webhooks yet: {error}"
                     self._problem = self._trouble
+                identity = self._shown.identity
             else:
                 registered, self._problem, self._trouble = True, None, None
-                self._show(identity)
+            self._show(identity)
             await asyncio.sleep(CHECK_SECONDS if registered else pause)
             pause = min(2 * pause, CHECK_SECONDS)
 
     def _show(self, identity: Identity) -> None:
-        assert self._context is not None
-        if identity != self._shown:
-            load_identity(self._context, identity.certificate, identity.key)
-            self._shown = identity
+        """On connections from now on, and verify their callers by the authorities of now."""
+        assert self._shown is not None
+        clients = None if self._clients is None else self._clients.look()
+        if identity != self._shown.identity or clients != self._shown.clients:
+            self._shown = Shown.of(identity, clients)
             log.info("showing the certificate that is good until %s", identity.expires.date())
 
     def problem(self) -> str | None:
@@ -99,7 +102,28 @@ class Presence:
         """What somebody has to put right, whether we are ready or not."""
         if self._trouble is not None or self._shown is None:
             return self._trouble
-        ended = self._shown.expires
-        if ended <= self._clock():
-            return f"the certificate that is served ended on {ended:%Y-%m-%d %H:%M} UTC: the API server refuses it"
-        return self._source.problem()
+        remarks = [validity.remark(what, self._clock()) for what, validity in self._shown.validities.items()]
+        unread = self._clients.problem if self._clients is not None else None
+        return "; ".join(filter(None, (self._source.problem(), unread, *remarks))) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What connections are made with, and of what that was made: `clients` are the authorities of the callers."""
+
+    identity: Identity
+    clients: bytes | None
+    context: SSLContext
+    validities: Mapping[str, Validity]
+
+    @classmethod
+    def of(cls, identity: Identity, clients: bytes | None) -> Shown:
+        validities = {"the certificate that is served": validity_of(identity.certificate)}
+        if clients is not None:
+            validities["the authority of callers (--client-ca-file)"] = last_validity_of(clients)
+        context = server_context(identity.certificate, identity.key, client_authority=clients)
+        return cls(identity, clients, context, validities)
+
+
+def followed_authorities(path: Path) -> Followed[bytes]:
+    return Followed.files([path], lambda: authorities_in(path), OSError, ValueError)

@@ -103,7 +103,7 @@ async def _dump(scheduler: Scheduler) -> tuple[int, str]:
 
 async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
     """Metrics and health, before anything else: standbys answer too."""
-    from volcano.http.health import HealthApp, serve_health, text
+    from volcano.http.health import HealthApp, Papers, serve_health, text
     from volcano.http.process import process_metrics
 
     alive = {"leader-election": scheduler.elector.health} if scheduler.elector else {}
@@ -128,8 +128,10 @@ async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
         servers.append(await serve_health(app, flags.listen_address))
         log.info("metrics on port %d", servers[-1].port)
     if flags.enable_healthz:
-        files = (flags.tls_cert_file, flags.tls_private_key_file, flags.ca_cert_file)
-        servers.append(await serve_health(app, flags.healthz_address, files))
+        papers = Papers.of(flags.tls_cert_file, flags.tls_private_key_file, flags.ca_cert_file)
+        if papers is not None:
+            scheduler.also_tell(papers.problem)
+        servers.append(await serve_health(app, flags.healthz_address, papers))
         log.info("health on port %d", servers[-1].port)
     return servers
 

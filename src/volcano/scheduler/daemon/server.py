@@ -100,7 +100,9 @@ class Scheduler:
         )
         self.complaints = Complaints(self.recorder, lease)
         """Also said on the scheduler's lease: whoever looks at the cluster need not look at the log."""
+        self._complaining: list[Callable[[], str | None]] = [self._waits_for]
         self.rivals = Rivals(client, flags.leader_elect_resource_name, flags.lease_namespace)
+        self.also_tell(self.rivals.problem)
         self.server_version = ServerVersion(client, self.complaints)
         self.queues = RequiredQueues(client, flags.default_queue)
         self.vanished = Vanished()
@@ -306,9 +308,16 @@ class Scheduler:
         if outcome == "rejected":
             self.complaints.tell(WARNING, "ConfigurationRejected", f"it stays as it was: {message}")
 
+    def also_tell(self, problem: Callable[[], str | None]) -> None:
+        """Complain of what `problem` says, too."""
+        self._complaining.append(problem)
+
     def _complaint(self) -> str | None:
+        return "; ".join(filter(None, (problem() for problem in self._complaining))) or None
+
+    def _waits_for(self) -> str | None:
         waits = self.queues.problem or self.feed.complaint()
-        return "; ".join(filter(None, (waits and f"waits for {waits}", self.rivals.problem()))) or None
+        return waits and f"waits for {waits}"
 
     def _bind_failed(self, bind: Bind, message: str) -> None:
         self.statuses.pod_failed(PodVerdict(bind.uid, bind.namespace, bind.name, SCHEDULER_ERROR, message))
