@@ -73,10 +73,15 @@ class Kubectl:
         )
         return Result(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *args: str) -> subprocess.Popen[str]:
+    def start(self, *args: str, stdin: int | None = None, env: Any = None) -> subprocess.Popen[str]:
         """Start kubectl and leave it running; the caller ends it."""
         return subprocess.Popen(
-            self._argv(args), env=self._env(None), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            self._argv(args),
+            env=self._env(env),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     def create(self, *documents: Any) -> Result:
@@ -134,7 +139,7 @@ class Cluster:
         self._vcctl("down")
 
     def _vcctl(self, *args: str) -> None:
-        command = [Path(sysconfig.get_path("scripts"), "vcctl"), "local", *args, "--root", self._root]
+        command: list[str | Path] = [Path(sysconfig.get_path("scripts"), "vcctl"), "local", *args, "--root", self._root]
         # Its daemons keep the output open, so that reading a pipe to its end would wait for them.
         with (self._root.parent / "vcctl.log").open("w+") as log:
             done = subprocess.run(

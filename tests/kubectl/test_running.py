@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.kube_cluster.programs import free_ports
 from tests.kubectl.objects import deployment, pod, vcjob
 from tests.waiting import eventually
 
@@ -185,3 +189,54 @@ def test_output_is_attached_to_until_the_container_ends(kubectl: Kubectl) -> Non
     assert attached.returncode == 0
     assert out.endswith("tick\nout\n")
     assert err.endswith("err\n")
+
+
+@pytest.mark.parametrize("over", ["websocket", "spdy"])
+def test_ports_of_a_pod_are_forwarded(kubectl: Kubectl, over: str) -> None:
+    """Many connections, one after the other and side by side, and one port that nobody listens on."""
+    [port, nobody] = free_ports(2)
+    program = SERVES_BACKWARDS.format(port=port)
+    kubectl.create(pod("p", "python3", "-c", program))
+    kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s")
+    eventually("the program to listen", lambda: "open" in kubectl("logs", "p").out)
+    env = {"KUBECTL_PORT_FORWARD_WEBSOCKETS": "true" if over == "websocket" else "false"}
+    with kubectl.start("port-forward", "pod/p", f":{port}", f":{nobody}", "--address=127.0.0.1", env=env) as forward:
+        try:
+            assert forward.stdout is not None
+            served, unserved = (int(forward.stdout.readline().split(" -> ")[0].rpartition(":")[2]) for _ in range(2))
+            assert talk(served, b"abc") == b"cba"
+            large = b"0123456789abcdef" * 65536
+            with ThreadPoolExecutor(4) as callers:
+                assert list(callers.map(lambda _: talk(served, large), range(4))) == [large[::-1]] * 4
+            assert talk(unserved, b"x") == b""
+        finally:
+            forward.terminate()
+        assert forward.stderr is not None
+        assert f"nothing listens on port {nobody} of the pod" in forward.stderr.read()
+    kubectl("delete", "pod", "p", "--force", "--grace-period=0")
+
+
+SERVES_BACKWARDS = """
+import socketserver
+
+class Talk(socketserver.StreamRequestHandler):
+    def handle(self):
+        self.wfile.write(self.rfile.read()[::-1])
+
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+
+with Server(("127.0.0.1", {port}), Talk) as server:
+    print("open", flush=True)
+    server.serve_forever()
+"""
+
+
+def talk(port: int, said: bytes) -> bytes:
+    """All that is answered, once all is said."""
+    caller = socket.create_connection(("127.0.0.1", port), timeout=120)
+    with caller, contextlib.suppress(OSError):  # where nobody listens, the caller is cut off
+        caller.sendall(said)
+        caller.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: caller.recv(65536), b""))
+    return b""

@@ -15,7 +15,7 @@ import msgspec
 
 from volcano.http.message import Request, Response
 from volcano.http.websocket import accept
-from volcano.local.node import forward
+from volcano.local.node import forward, streams
 from volcano.local.node.agent import NodeAgent
 from volcano.local.node.attach import AttachSession
 from volcano.local.node.channels import choose_protocol
@@ -38,7 +38,7 @@ class Endpoint:
 
     async def handle(self, request: Request) -> Response:
         parts = request.path.strip("/").split("/")
-        if request.method not in ("GET", "HEAD"):
+        if request.method not in ("GET", "HEAD") and not (request.method == "POST" and parts[0] == "portForward"):
             return _text(405, f"{request.method} is not allowed: the node serves GET only")
         if parts == ["healthz"]:
             return _text(200, "ok")
@@ -126,19 +126,24 @@ class Endpoint:
         run = self._agent.runtime.runs.get(pod["metadata"]["uid"]) if pod is not None else None
         if run is None or run.report["finished"]:
             return _text(404, f'pod "{name}" in namespace "{namespace}" does not run on this node')
+        hosts = [*([run.plan["address"]] if run.plan["address"] else []), "127.0.0.1"]
+        if request.headers.get("upgrade", "").lower() == streams.UPGRADE.lower():
+            agreed = {"upgrade": streams.UPGRADE, "connection": "Upgrade", streams.VERSION_HEADER: streams.PROTOCOL}
+            return Response(101, agreed, upgrade=streams.stream_session(hosts, is_tunnelled=False))
         offered, key = request.headers.get("sec-websocket-protocol"), request.headers.get("sec-websocket-key")
-        protocol = choose_protocol(offered, forward.PROTOCOLS) if offered else ""
+        protocol = choose_protocol(offered, (streams.TUNNEL, *forward.PROTOCOLS)) if offered else ""
         if not key or protocol is None:
             return _text(
                 400,
-                f"ports are forwarded over WebSockets with the protocol {forward.PROTOCOLS[0]}; "
-                f"pods are processes of this machine: connect to {run.plan['address'] or 'it'} directly",
+                f"ports are forwarded over WebSockets with the protocol {streams.TUNNEL} or {forward.PROTOCOLS[0]}, "
+                f"or over {streams.UPGRADE}",
             )
+        if protocol == streams.TUNNEL:
+            return Response(101, _agreed(key, protocol), upgrade=streams.stream_session(hosts, is_tunnelled=True))
         try:
             ports = forward.parse_ports(request.params("port"))
         except ValueError as error:
             return _text(400, str(error))
-        hosts = [*([run.plan["address"]] if run.plan["address"] else []), "127.0.0.1"]
         return Response(
             101,
             _agreed(key, protocol),

@@ -72,7 +72,7 @@ class ProcessRuntime:
         return self._zygote.isolation_fault
 
     async def start(self) -> None:
-        """Listen to supervisors, then adopt the pods of an earlier node process. `close` undoes it, also when it fails."""
+        """Listen to supervisors, then adopt an earlier node process's pods. `close` undoes it, also when it fails."""
         self.layout.pods.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = record.claim(str(self.layout.lock))
         if self._lock is None:
@@ -84,7 +84,7 @@ class ProcessRuntime:
             await self._adopt(folder.name)
 
     async def close(self) -> None:
-        """Let go, however far `start` has come: supervisors and their pods go on, and the folder is free for the next."""
+        """Let go, however far `start` has come: supervisors and their pods go on, the folder is free for the next."""
         for run in self.runs.values():
             if run.supervisor is not None:
                 run.supervisor.cancel()

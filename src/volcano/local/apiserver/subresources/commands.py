@@ -1,6 +1,6 @@
-"""pods/exec, pods/attach and pods/portforward: a WebSocket passed through, unseen, to the node that runs the pod.
+"""pods/exec, pods/attach and pods/portforward: a connection passed through, unseen, to the node that runs the pod.
 
-`logs.py` does the same for logs. The older SPDY streams are refused; clients that know both use WebSockets.
+`logs.py` does the same for logs. They are WebSockets; ports are also forwarded over the SPDY streams of older clients.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from volcano.http.message import Response, format_target
 from volcano.local.apiserver import status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from volcano.local.apiserver.call import Call
     from volcano.local.apiserver.certificates import Pki
     from volcano.local.apiserver.verbs.writes import Writes
@@ -21,8 +23,10 @@ CONNECT_SECONDS = 5.0
 ANSWER_BYTES = 64 * 1024
 _PASSED_ON = {"command": "command", "stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 """Parameters, and what kubelets call them."""
-_ASKED = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol")
-_ANSWERED = ("sec-websocket-accept", "sec-websocket-protocol")
+_VERSION = "x-stream-protocol-version"
+_ASKED = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", _VERSION)
+_ANSWERED = ("sec-websocket-accept", "sec-websocket-protocol", _VERSION)
+_WEBSOCKET, _SPDY = "websocket", "SPDY/3.1"
 
 
 class Commands:
@@ -47,22 +51,28 @@ class Commands:
     async def forward(self, call: Call) -> Response:
         pod = self._writes.existing(call).document()
         query = [("port", value) for value in call.request.params("ports")]
-        return await self._joined(call, pod, format_target(f"/portForward/{call.namespace}/{call.name}", query))
+        target = format_target(f"/portForward/{call.namespace}/{call.name}", query)
+        return await self._joined(call, pod, target, (_WEBSOCKET, _SPDY))
 
-    async def _joined(self, call: Call, pod: dict[str, Any], target: str) -> Response:
+    async def _joined(
+        self, call: Call, pod: dict[str, Any], target: str, served: Sequence[str] = (_WEBSOCKET,)
+    ) -> Response:
         headers = call.request.headers
         node = pod["spec"].get("nodeName")
         if not node:
             raise status.bad_request(f"pod {call.name} does not have a host assigned")
         address = self._address(node)
-        if headers.get("upgrade", "").lower() != "websocket":
-            raise status.bad_request("Upgrade request required: what leads into pods is streamed over WebSockets")
-        far = await self._connect(node, address, target, {key: headers[key] for key in _ASKED if key in headers})
+        asked = headers.get("upgrade", "").lower()
+        upgrade = next((name for name in served if name.lower() == asked), None)
+        if upgrade is None:
+            raise status.bad_request(f"Upgrade request required: this is streamed over {' or '.join(served)}")
+        passed_on = {"upgrade": upgrade} | {key: headers[key] for key in _ASKED if key in headers}
+        far = await self._connect(node, address, target, passed_on)
         code, answered = await far.answer()
         if code != 101:
             far.close()
             raise status.StatusError(code, "BadRequest" if code == 400 else "NotFound", far.text())
-        passed_back = {"upgrade": "websocket", "connection": "Upgrade"}
+        passed_back = {"upgrade": upgrade, "connection": "Upgrade"}
         passed_back |= {key: answered[key] for key in _ANSWERED if key in answered}
         return Response(101, passed_back, upgrade=far.join)
 
@@ -79,7 +89,7 @@ class Commands:
         except (OSError, TimeoutError) as error:
             why = f"node {node} does not answer at {host}:{port}: {error}"
             raise status.StatusError(502, "InternalError", why) from error
-        lines = [f"GET {target} HTTP/1.1", f"host: {host}:{port}", "upgrade: websocket", "connection: Upgrade"]
+        lines = [f"GET {target} HTTP/1.1", f"host: {host}:{port}", "connection: Upgrade"]
         lines += [f"{key}: {value}" for key, value in headers.items()]
         far.send("\r\n".join([*lines, "", ""]).encode("latin-1"))
         return far
