@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import datetime
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.controllers.bench import NAMESPACE, Bench, bench
+from tests.http.test_tls import Authority
 from tests.waiting import until
 from volcano.api import resources
 from volcano.controllers import manager
 from volcano.controllers.flags import Flags
 from volcano.http.message import Request, Response
 from volcano.http.metrics import Registry
+from volcano.kube import complaints
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 
@@ -35,10 +40,10 @@ FLAGS = Flags(
 
 
 @asynccontextmanager
-async def daemon(world: Bench) -> AsyncIterator[asyncio.Task[None]]:
+async def daemon(world: Bench, flags: Flags = FLAGS) -> AsyncIterator[asyncio.Task[None]]:
     client = Client(InProcessTransport(world.wire.handle), user_agent=manager.PROGRAM)
     stop = asyncio.Event()
-    running = asyncio.create_task(manager.run(client, FLAGS, stop))
+    running = asyncio.create_task(manager.run(client, flags, stop))
     try:
         yield running
     finally:
@@ -101,6 +106,56 @@ def test_whoever_loses_the_lease_stands_by_and_leads_again_without_listing_anew(
             }
             stop.set()
             await running
+
+    asyncio.run(main())
+
+
+def test_a_health_certificate_that_has_ended_is_named_and_stops_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(complaints, "LOOK_SECONDS", 0.02)
+    authority, day = Authority(), datetime.timedelta(days=1)
+    paths = [tmp_path / name for name in ("tls.crt", "tls.key", "ca.crt")]
+    for path, pem in zip(
+        paths, (*authority.issue("localhost", since=-9 * day, until=-day), authority.pem), strict=True
+    ):
+        path.write_bytes(pem)
+    certificate, key, ca = map(str, paths)
+    flags = dataclasses.replace(FLAGS, tls_cert_file=certificate, tls_private_key_file=key, ca_cert_file=ca)
+
+    async def main() -> None:
+        async with bench(running=False) as world, daemon(world, flags):
+
+            async def told() -> bool:
+                events = (await world.client.list(resources.EVENTS, NAMESPACE)).items
+                return any(e.reason == "Waits" and "tls.crt ended on " in e.message for e in events)
+
+            await until(told)
+            job = await world.submit("one")
+            await until(lambda: world.exists(resources.PODGROUPS, f"one-{job.metadata.uid}"))
+
+    asyncio.run(main())
+    assert caplog.text.count("tls.crt ended on ") == 1
+
+
+def test_a_right_that_is_missing_in_a_later_term_is_told() -> None:
+    async def main() -> None:
+        async with bench(running=False) as world:
+            client = Client(InProcessTransport(world.wire.handle), user_agent=manager.PROGRAM)
+            terms = manager.Terms(client, FLAGS, None, None)
+            following = asyncio.create_task(terms.current.follow(terms.complaint))
+            for _ in range(2):
+                term = asyncio.create_task(terms.lead())
+                await until(lambda: terms.problem() is None)
+                term.cancel()
+                await asyncio.gather(term, return_exceptions=True)
+            world.wire.forbidden = "podgroups"
+            term = asyncio.create_task(terms.lead())
+            await world.submit("one")
+            await until(lambda: "podgroups is forbidden" in (terms.complaint() or ""))
+            for task in (term, following):
+                task.cancel()
+            await asyncio.gather(term, following, return_exceptions=True)
 
     asyncio.run(main())
 

@@ -65,11 +65,14 @@ def test_each_problem_is_told_once_and_its_end_too() -> None:
     ]
 
 
-def test_what_lasts_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_lasts_is_told_again_to_the_cluster(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(complaints, "REPEAT_SECONDS", 0.0)
     told = Told()
     follow(told, ["a", "a", "a"])
     assert told.events == [("Warning", "Waits", "a")] * 3
+    assert caplog.messages == ["a"]
 
 
 @pytest.mark.parametrize(

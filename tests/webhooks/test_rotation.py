@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import dataclasses
 import datetime
 import ssl
 from contextlib import suppress
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.http.test_tls import Authority
 from tests.waiting import until
 from tests.webhooks.documents import job, queue_document
 from tests.webhooks.test_certificates import write
-from tests.webhooks.test_daemon import FLAGS, SERVICE, api, ask, daemon, registered_bundle, run
+from tests.webhooks.test_daemon import FLAGS, SERVICE, api, ask, daemon, post, registered_bundle, run
 from volcano.api.resources import JOBS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
 from volcano.http.client import Endpoint, HttpClient, HttpError
 from volcano.http.tls import client_context
@@ -124,6 +126,42 @@ def test_a_bundle_that_an_upgrade_has_wiped_out_is_put_back():
                 return False
 
             await until(back)
+
+    run(scenario)
+
+
+def test_callers_are_verified_by_the_authority_of_now(tmp_path: Path):
+    old, new, path = Authority(), Authority(), tmp_path / "ca.crt"
+    path.write_bytes(old.pem)
+
+    async def scenario() -> None:
+        async with api() as client, daemon(client, f"--client-ca-file={path}") as stranger:
+            bundle = await registered_bundle(client)
+
+            async def status(authority: Authority | None) -> int:
+                """How a new connection of one of its callers is answered; 0 where there is none."""
+                certificate, key = (None, None) if authority is None else authority.issue("kube-apiserver")
+                known = client_context(authority=bundle, certificate=certificate, key=key)
+                http = HttpClient(dataclasses.replace(stranger.endpoint, ssl=known))
+                try:
+                    return (await post(http, "/jobs/validate", b'{"request": {"uid": "u"}}')).status
+                except HttpError:
+                    return 0
+                finally:
+                    await http.close()
+
+            assert await status(old) != 401
+            path.write_bytes(b"half of one")
+            await asyncio.sleep(0.2)
+            assert await status(old) not in (0, 401)
+            path.write_bytes(new.pem)
+
+            async def verified_anew() -> bool:
+                return await status(new) not in (0, 401)
+
+            await until(verified_anew)
+            assert await status(old) == 0
+            assert await status(None) == 401
 
     run(scenario)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pytest
 
+from tests.http.test_tls import Authority
 from tests.kube_cluster.programs import free_ports
 from tests.waiting import until
 from tests.webhooks.test_certificates import HOSTS, write
@@ -170,6 +171,30 @@ def test_a_certificate_file_that_has_ended(tmp_path: Path, caplog: pytest.LogCap
 
     asyncio.run(told(place, flags, "the certificate that is served ended on ", cure, ready=True))
     assert "nobody trusts it, renew it" in caplog.text
+
+
+def test_an_authority_of_callers_that_has_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path, days = tmp_path / "callers.crt", datetime.timedelta(days=1)
+    path.write_bytes(Authority(since=-9 * days, until=-days).pem)
+
+    async def cure(_: Client) -> None:
+        path.write_bytes(Authority().pem)
+
+    words = "the authority of callers (--client-ca-file) ended on "
+    asyncio.run(told(Place(tmp_path), [f"--client-ca-file={path}"], words, cure, ready=True))
+    assert words in caplog.text
+
+
+def test_groups_that_cannot_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "admission.conf"
+
+    async def cure(_: Client) -> None:
+        path.write_text("resourceGroups: []")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manager, "REFRESH_SECONDS", 0.05)
+        asyncio.run(told(Place(tmp_path), [f"--admission-conf={path}"], "No such file", cure, ready=True))
+    assert "No such file" in caplog.text
 
 
 def test_files_that_do_not_fit_together(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

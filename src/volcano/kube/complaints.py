@@ -24,7 +24,7 @@ RESUMED: Final = "Resumed"
 
 
 class Complaints:
-    """Tells each problem once, again while it lasts, and that it is over. `about` gets the events."""
+    """Tells each problem, and that it is over. `about` gets the events, and is told again while a problem lasts."""
 
     def __init__(self, recorder: EventRecorder, about: ObjectReference | None) -> None:
         self._recorder = recorder
@@ -38,7 +38,8 @@ class Complaints:
             await asyncio.sleep(LOOK_SECONDS)
             now = problem() or ""
             if now and (now != said or loop.time() - told_at >= REPEAT_SECONDS):
-                log.error("%s", now)
+                if now != said:
+                    log.error("%s", now)
                 self.tell(WARNING, WAITS, now)
                 told_at = loop.time()
             elif said and not now:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests.http.test_tls import Authority
 from tests.waiting import until
 from volcano.api.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES
 from volcano.http.message import Request, Response
@@ -19,6 +22,7 @@ from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.app import ApiServer
 from volcano.scheduler.daemon import queues
 from volcano.scheduler.daemon.flags import Flags
+from volcano.scheduler.daemon.main import listen
 from volcano.scheduler.daemon.server import Scheduler
 from volcano.testing.builders import gang, node
 
@@ -34,7 +38,9 @@ def forbidden(what: str) -> Response:
 
 
 @asynccontextmanager
-async def troubled(answers: dict[str, Response | Exception]) -> AsyncIterator[tuple[Client, Scheduler]]:
+async def troubled(
+    answers: dict[str, Response | Exception], flags: Flags | None = None
+) -> AsyncIterator[tuple[Client, Scheduler]]:
     """A scheduler whose requests for the given plural names get these answers, until they are taken out."""
     api = ApiServer.open(":memory:")
 
@@ -47,7 +53,7 @@ async def troubled(answers: dict[str, Response | Exception]) -> AsyncIterator[tu
                 return answer
         return await api.handle(request)
 
-    scheduler = Scheduler(Client(InProcessTransport(handle)), Flags(leader_elect=False), seed=1)
+    scheduler = Scheduler(Client(InProcessTransport(handle)), flags or Flags(leader_elect=False), seed=1)
     stop = asyncio.Event()
     running = asyncio.create_task(scheduler.run(stop))
     try:
@@ -95,6 +101,44 @@ def test_what_cannot_be_seen_is_named_in_readiness_and_an_event(
             await until(lambda: is_ready(scheduler))
 
     asyncio.run(scenario())
+
+
+def test_a_health_certificate_that_has_ended_is_named_and_stops_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(complaints, "LOOK_SECONDS", 0.02)
+    flags = health_files(tmp_path, ended=True)
+
+    async def scenario() -> None:
+        async with troubled({}, flags) as (client, scheduler):
+            servers = await listen(scheduler, flags)
+
+            async def told(reason: str, words: str) -> bool:
+                found = (await client.list(EVENTS)).items
+                return any(e.reason == reason and words in e.message for e in found)
+
+            await until(lambda: told("Waits", "tls.crt ended on "))
+            await until(lambda: is_ready(scheduler))
+            health_files(tmp_path, ended=False)
+            await until(lambda: told("Resumed", ""))
+            for server in servers:
+                await server.close()
+
+    asyncio.run(scenario())
+    assert caplog.text.count("tls.crt ended on ") == 1
+
+
+def health_files(folder: Path, *, ended: bool) -> Flags:
+    """A certificate for the health address, with its key and the authority, as files that the flags name."""
+    authority, days = Authority(), datetime.timedelta(days=1)
+    pems = authority.issue("localhost", since=-9 * days, until=-days) if ended else authority.issue("localhost")
+    paths = [folder / name for name in ("tls.crt", "tls.key", "ca.crt")]
+    for path, pem in zip(paths, (*pems, authority.pem), strict=True):
+        path.write_bytes(pem)
+    names = ("tls_cert_file", "tls_private_key_file", "ca_cert_file")
+    files = dict(zip(names, map(str, paths), strict=True))
+    loopback = {"listen_address": "127.0.0.1:0", "healthz_address": "127.0.0.1:0"}
+    return Flags(leader_elect=False, **loopback, **files)
 
 
 def test_a_server_that_is_busy_is_asked_again_when_it_says() -> None:

@@ -66,7 +66,7 @@ async def _serve(flags: Flags) -> None:
 
     client = Client(HttpTransport(load(flags.kubeconfig or None, None, flags.master or None)), user_agent=PROGRAM)
     scheduler = Scheduler(client, flags)
-    servers = await _listen(scheduler, flags)
+    servers = await listen(scheduler, flags)
     if flags.cache_dumper:
         _dump_on_signal(scheduler)
     try:
@@ -101,7 +101,7 @@ async def _dump(scheduler: Scheduler) -> tuple[int, str]:
         return 500, f"{message}\n"
 
 
-async def _listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
+async def listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
     """Metrics and health, before anything else: standbys answer too."""
     from volcano.http.health import HealthApp, Papers, serve_health, text
     from volcano.http.process import process_metrics
