@@ -18,7 +18,8 @@ from tests.http.test_tls import Authority
 from volcano.http.client import ConnectFailed
 from volcano.http.message import Request, Response
 from volcano.http.server import serve
-from volcano.http.tls import server_context
+from volcano.http.tls import Pem, server_context
+from volcano.kube import kubeconfig
 from volcano.kube.config import ClusterConfig, ConfigError, load
 from volcano.kube.credentials import CredentialError, FileToken
 from volcano.kube.exec_plugin import ExecPlugin
@@ -77,6 +78,29 @@ def test_files_are_relative_to_the_kubeconfig_and_inline_data_wins(tmp_path: Pat
     }
     cluster = {"server": "https://example", "certificate-authority": "ca.crt"}
     assert token_of(load(write(tmp_path / "config", config(cluster=cluster, user=user)))) == "from-file"
+
+
+def test_every_file_and_inline_text_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = Authority()
+    certificate, key = authority.issue("alice")
+    for name, pem in (("ca.crt", authority.pem), ("tls.crt", certificate), ("tls.key", key)):
+        (tmp_path / name).write_bytes(pem)
+    looked: list[tuple[str, str]] = []
+    pem_of = kubeconfig.Resolver.pem
+
+    def noting(resolver: kubeconfig.Resolver, owner: str, field: str) -> Pem | None:
+        looked.append((owner, field))
+        return pem_of(resolver, owner, field)
+
+    monkeypatch.setattr(kubeconfig.Resolver, "pem", noting)
+    cluster = {"server": "https://127.0.0.1:1", "certificate-authority": "ca.crt"}
+    document = config(cluster=cluster, user={"client-certificate": "tls.crt", "client-key": "tls.key"})
+    assert load(write(tmp_path / "config", document)).certificate == tmp_path / "tls.crt"
+    assert sorted(looked) == [
+        ("cluster", "certificate-authority"),
+        ("user", "client-certificate"),
+        ("user", "client-key"),
+    ]
 
 
 def test_credentials_are_not_sent_in_the_clear(tmp_path: Path) -> None:

@@ -210,7 +210,8 @@ class Resolver:
         if "://" not in server:
             server = f"http://{server}"
         secure = server.startswith("https:")
-        context = self.context() if secure else None
+        certificate = self.pem("user", "client-certificate") if secure else None
+        context = self.context(certificate) if secure else None
         return ClusterConfig(
             server=server,
             ssl=context,
@@ -220,12 +221,12 @@ class Resolver:
             headers=self.headers() if secure or server.startswith("unix:") else [],
             proxy_url=self.cluster.proxy_url or None,
             compression=not self.cluster.disable_compression,
-            certificate=self.pem("user", "client-certificate") if secure else None,
+            certificate=certificate,
         )
 
-    def context(self) -> ssl.SSLContext:
+    def context(self, certificate: Pem | None) -> ssl.SSLContext:
+        """TLS settings that show this certificate of the client's."""
         authority = self.pem("cluster", "certificate-authority")
-        certificate = self.pem("user", "client-certificate")
         key = self.pem("user", "client-key")
         if (certificate is None) != (key is None):
             missing = "client-key" if key is None else "client-certificate"
