@@ -18,7 +18,7 @@ from volcano.api.core import Pod
 from volcano.api.resources import PODS
 from volcano.http.message import Request, Response
 from volcano.kube.client import Client
-from volcano.kube.informer import Callbacks, Informer
+from volcano.kube.informer import ABSENT_SECONDS, Callbacks, Informer
 from volcano.kube.transport import InProcessTransport
 
 
@@ -83,6 +83,39 @@ def test_a_broken_watch_resumes_without_repeating() -> None:
             assert informer.relists == 1
 
     asyncio.run(main())
+
+
+def test_a_kind_that_may_be_absent_is_asked_for_again_much_later_and_in_silence(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    pauses: list[float] = []
+    api = MemoryApi()
+    api.put("a")
+
+    async def handle(request: Request) -> Response:
+        asked.append(request.path)
+        return await api.handle(request) if len(asked) > 2 else Response(404, {}, b"404 page not found")
+
+    async def main() -> None:
+        really = asyncio.sleep
+
+        async def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            await really(0)
+
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        informer = Informer(Client(InProcessTransport(handle)), PODS, watch_list=False, may_be_absent=True)
+        task = asyncio.create_task(informer.run())
+        try:
+            await asyncio.wait_for(informer.synced(), 60)
+        finally:
+            task.cancel()
+        assert list(informer.store) == ["default/a"]
+
+    asyncio.run(main())
+    assert [seconds >= ABSENT_SECONDS / 2 for seconds in pauses[:2]] == [True, True]
+    assert not caplog.messages
 
 
 @pytest.mark.parametrize("watch_list", [True, False], ids=["watch-list", "list-and-watch"])

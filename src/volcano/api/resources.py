@@ -211,6 +211,10 @@ RESOURCE_CLAIM_TEMPLATES: Final[Resource[JsonObject]] = _DEVICES("ResourceClaimT
 RESOURCE_SLICES: Final = _DEVICES("ResourceSlice", lambda: core.ResourceSlice, namespaced=False)
 DEVICE_CLASSES: Final = _DEVICES("DeviceClass", lambda: core.DeviceClass, namespaced=False)
 
+DEVICE_TAINT_RULES: Final = _Group("resource.k8s.io", "v1beta2")(
+    "DeviceTaintRule", lambda: core.DeviceTaintRule, namespaced=False
+)
+
 _RBAC: Final = _Group("rbac.authorization.k8s.io", "v1")
 ROLES: Final = _RBAC("Role", lambda: core.Role)
 ROLE_BINDINGS: Final = _RBAC("RoleBinding", lambda: core.RoleBinding)
@@ -404,9 +408,13 @@ ALL_KUBERNETES: Final[tuple[Resource[Any], ...]] = (
 )
 
 
+SERVED_ON_REQUEST: Final[tuple[Resource[Any], ...]] = (DEVICE_TAINT_RULES,)
+"""Kinds of Kubernetes that its API server has only if told so, and ours has not; clients look for them all the same."""
+
+
 def by_kind(api_version: str, kind: str) -> Resource[Any] | None:
     """The resource a document of this version and kind belongs to."""
-    for resource in (*ALL_VOLCANO, *ALL_KUBERNETES):
+    for resource in (*ALL_VOLCANO, *ALL_KUBERNETES, *SERVED_ON_REQUEST):
         if resource.kind == kind and resource.api_version == api_version:
             return resource
     return None

@@ -39,6 +39,8 @@ PASSING_SECONDS = 30.0
 """A server that restarts is away for less; the store is as good as it was."""
 FORGOTTEN_SECONDS = 2 * LONGEST_DELAY_SECONDS
 """Whoever has failed for so long and was not heard of since is following again."""
+ABSENT_SECONDS = 600.0
+"""So long a server is believed not to have a kind that it need not have."""
 AT_A_TIME = 1000
 """So many objects of a list are taken in before the event loop may do something else."""
 
@@ -93,8 +95,12 @@ class Informer(Generic[T]):
         indexers: Mapping[str, Indexer[T]] | None = None,
         rng: random.Random | None = None,
         watch_list: bool = True,
+        may_be_absent: bool = False,
     ) -> None:
-        """Without `watch_list` the first view is fetched in pages: large ones cost the server a third of the CPU."""
+        """Without `watch_list` the first view is fetched in pages: large ones cost the server a third of the CPU.
+
+        Where the kind `may_be_absent`, a server without it is asked again after minutes, and nothing is said of it.
+        """
         self.resource = resource
         self.store: dict[str, T] = {}
         self.resource_version: str | None = None
@@ -109,6 +115,7 @@ class Informer(Generic[T]):
         self._rng = rng or random.Random()
         self._synced = asyncio.Event()
         self._use_watch_list = watch_list
+        self._may_be_absent = may_be_absent
         self._delay = 0.0
         self._troubled = (0.0, 0.0)
         """When the latest row of failures began, and when the last of them was (monotonic seconds)."""
@@ -173,6 +180,10 @@ class Informer(Generic[T]):
                 self.resource_version = None
                 await self._pause(None, EXPIRED_DELAY_SECONDS)
             except ApiError as error:
+                if self._may_be_absent and isinstance(error, NotFound):
+                    self._failed(error)
+                    await asyncio.sleep(ABSENT_SECONDS * self._rng.uniform(0.5, 1.0))
+                    continue
                 log.warning("%s: the server refused to watch: %s", self.resource.plural, error)
                 if isinstance(self.trouble, OSError):
                     self._delay = 0.0  # it is there again, and may not know everybody's rights yet

@@ -84,6 +84,7 @@ def of_cluster(cluster: Cluster) -> Iterator[JsonObject]:
     for job in cluster.jobs.values():
         if job.pod_group is not None:
             group = _plain(job.pod_group, api.PODGROUPS)
+            group["metadata"].pop("managedFields", None)
             group.setdefault("status", {})["phase"] = job.phase
             yield group
     for task in cluster.tasks.values():
@@ -91,7 +92,7 @@ def of_cluster(cluster: Cluster) -> Iterator[JsonObject]:
 
 
 def by_plural(plural: str) -> Resource[Any] | None:
-    every = (*api.ALL_VOLCANO, *api.ALL_KUBERNETES)
+    every = (*api.ALL_VOLCANO, *api.ALL_KUBERNETES, *api.SERVED_ON_REQUEST)
     return next((resource for resource in every if resource.plural == plural), None)
 
 

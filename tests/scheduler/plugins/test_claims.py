@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from volcano.api.core import DeviceClass, Pod, ResourceClaim, ResourceSlice
+from volcano.api.core import DeviceClass, DeviceTaintRule, Pod, ResourceClaim, ResourceSlice
+from volcano.scheduler.cluster.ingest import DELETED
 from volcano.scheduler.framework.decisions import DeviceAllocation
+from volcano.scheduler.framework.remedies import remedy
 from volcano.scheduler.plugins.kubernetes.claims import selectors
 from volcano.testing.builders import gang, node, pod, queue
 from volcano.testing.world import World
@@ -324,6 +326,75 @@ def test_taints_of_devices_have_to_be_tolerated() -> None:
     world = world_of([offer("n1", broken)], claims, [user("p", "c"), user("q", "d")])
 
     assert allocated(world) == {"d": ["n1/d0"]}
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
+def test_what_keeps_pods_from_devices_is_named(effect: str) -> None:
+    broken = devices("d0", taints=[{"key": "health", "value": "bad", "effect": effect}])
+
+    world = world_of([offer("n1", broken), offer("n2", devices("d1"))], [claim("c"), claim("d")], [user("p", "c")])
+    world.add_gang(gang("h", pods=[user("q", "d", "h")], min_available=1))
+    decisions = world.cycle()
+
+    reason = decisions.reason("h")
+    text = f"cannot allocate all claims: devices have untolerated taint health=bad:{effect}"
+    assert reason is not None
+    assert (text, 1) in reason.nodes
+    assert "let the claims tolerate it" in remedy(reason)
+
+
+def test_a_taint_that_only_informs_keeps_nobody_away() -> None:
+    marked = devices("d0", taints=[{"key": "health", "value": "old", "effect": "None"}])
+
+    assert allocated(world_of([offer("n1", marked)], [claim("c")], [user("p", "c")])) == {"c": ["n1/d0"]}
+
+
+def test_all_devices_are_not_all_without_the_tainted_one() -> None:
+    found = [*devices("d0"), *devices("d1", taints=[{"key": "health", "effect": "NoSchedule"}])]
+    wanted = {"allocationMode": "All"}
+    tolerant = {**wanted, "tolerations": [{"key": "health", "operator": "Exists", "effect": "NoSchedule"}]}
+
+    assert allocated(world_of([offer("n1", found)], [claim("c", wanted)], [user("p", "c")])) == {}
+    assert allocated(world_of([offer("n1", found)], [claim("c", tolerant)], [user("p", "c")])) == {
+        "c": ["n1/d0", "n1/d1"]
+    }
+
+
+def taint_rule(selector: dict[str, str] | None, effect: str = "NoSchedule") -> DeviceTaintRule:
+    chosen = {} if selector is None else {"deviceSelector": selector}
+    taint = {"key": "maintenance", "effect": effect}
+    return msgspec.convert({"metadata": {"name": "rule"}, "spec": {**chosen, "taint": taint}}, DeviceTaintRule)
+
+
+@pytest.mark.parametrize(
+    ("selector", "device"),
+    [
+        ({"driver": DRIVER, "pool": "n1", "device": "d0"}, "d1"),
+        ({"device": "d0"}, "d1"),
+        ({"pool": "n1"}, None),
+        ({"driver": DRIVER}, None),
+        ({"driver": "another.example.com"}, "d0"),
+        ({"driver": DRIVER, "device": "d7"}, "d0"),
+        ({}, None),  # every device
+        (None, "d0"),  # none
+    ],
+)
+def test_taints_of_rules_count_like_those_of_drivers(selector: dict[str, str] | None, device: str | None) -> None:
+    world = world_of([offer("n1", devices("d0", "d1"))], [claim("c")], [user("p", "c")])
+    world.add("devicetaintrules", taint_rule(selector))
+
+    assert allocated(world) == ({"c": [f"n1/{device}"]} if device else {})
+
+
+def test_a_rule_that_goes_lets_pods_use_the_device_again() -> None:
+    tolerant = claim("d", {"tolerations": [{"key": "maintenance", "operator": "Exists"}]})
+    world = world_of([offer("n1", devices("d0"))], [claim("c"), tolerant], [user("p", "c")])
+    world.add("devicetaintrules", taint_rule({}, "NoExecute"))
+    assert allocated(world) == {}
+
+    world.ingest.apply(DELETED, "devicetaintrules", taint_rule({}))
+
+    assert allocated(world) == {"c": ["n1/d0"]}
 
 
 def test_incomplete_pools_are_left_alone() -> None:

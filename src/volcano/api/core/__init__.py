@@ -53,6 +53,7 @@ from volcano.api.core.cluster import (
 )
 from volcano.api.core.dra import (
     DeviceClass as DeviceClass,
+    DeviceTaintRule as DeviceTaintRule,
     ResourceClaim as ResourceClaim,
     ResourceSlice as ResourceSlice,
 )

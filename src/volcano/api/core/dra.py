@@ -118,6 +118,28 @@ class DeviceTaint(Model, kw_only=True):
     effect: str = ""
 
 
+class DeviceTaintSelector(Model, kw_only=True):
+    """All of it has to be true of a device."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Model, kw_only=True):
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = field(default_factory=DeviceTaint)
+
+
+class DeviceTaintRule(Model, kw_only=True):
+    """An administrator's taint for devices (resource.k8s.io/v1beta2)."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: DeviceTaintRuleSpec = field(default_factory=DeviceTaintRuleSpec)
+
+
 class CounterUse(Model, kw_only=True):
     counter_set: str = ""
     counters: dict[str, dict[str, Any]] = {}

@@ -16,7 +16,7 @@ from volcano.api.resource import Resource
 from volcano.kube.client import Client
 from volcano.kube.informer import Callbacks, Informer
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, MODIFIED, Ingest
-from volcano.scheduler.daemon.view import PODS_IN_VIEW
+from volcano.scheduler.daemon.view import PODGROUPS_IN_VIEW, PODS_IN_VIEW
 from volcano.scheduler.dump import by_plural
 
 log = logging.getLogger(__name__)
@@ -67,12 +67,13 @@ class Feed:
         """
         also = tuple(also)
         pods = api.PODS if api.PODS.plural in also else PODS_IN_VIEW
+        views: dict[str, Resource[Any]] = {view.plural: view for view in (pods, PODGROUPS_IN_VIEW)}
         watched = self.informers.get(pods.plural)
         if watched is not None and pods is api.PODS and watched.resource is not pods:
             log.warning("a plugin wants to see whole pods: it does after the scheduler has been started anew")
         for wanted in (*(resource.plural for resource in self._essential), *also):
             plural, _, one = wanted.partition("/")
-            resource = pods if plural == pods.plural else by_plural(plural)
+            resource = views.get(plural) or by_plural(plural)
             if resource is None or wanted in self.informers or plural in self.informers:
                 continue
             namespace, _, name = one.partition("/")
@@ -83,6 +84,7 @@ class Feed:
                 field_selector=f"metadata.name={name}" if name else None,
                 handler=self._callbacks(wanted, plural),
                 watch_list=False,
+                may_be_absent=resource in api.SERVED_ON_REQUEST,
             )
             self._tasks[wanted] = asyncio.create_task(informer.run(), name=f"watch {wanted}")
             self._tasks[f"first {wanted}"] = asyncio.create_task(self._first_view(wanted), name=f"first {wanted}")

@@ -47,6 +47,10 @@ _BY_NODE_TEXT: Final = (
     ("plugin ", "correct the plugin, or remove it from the configuration: the scheduler's log has more"),
     ("Too many pods", "wait for room, or raise the nodes' limit of pods"),
     ("node affinity/selector", "label nodes as the pods ask, or change their nodeSelector and node affinity"),
+    (
+        "devices have untolerated taint",
+        "let the claims tolerate it, or remove it (DeviceTaintRule, ResourceSlice)",
+    ),
     ("taint", "let the pods tolerate the taint, or remove it from the nodes"),
     ("unschedulable", "uncordon nodes"),
     ("free ports", "use other host ports, or add nodes"),

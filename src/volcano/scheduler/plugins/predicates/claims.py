@@ -85,9 +85,15 @@ class ClaimRules:
 
     def _refusal(self, profile: Profile, row: int) -> Refusal | None:
         try:
-            return None if self._booking.search(profile, row) is not None else CANNOT_ALLOCATE
+            if self._booking.search(profile, row) is not None:
+                return None
         except SelectorError as problem:
             return Refusal(PLUGIN, str(problem), resolvable=False, stage=Stage.DEVICE)
+        taints = ", ".join(self._booking.repelled(profile, row))
+        if not taints:
+            return CANNOT_ALLOCATE
+        text = f"cannot allocate all claims: devices have untolerated taint {taints}"
+        return Refusal(PLUGIN, text, resolvable=False, stage=Stage.DEVICE)
 
 
 def _in_proportion(raw: Column, feasible: Mask) -> Column:

@@ -50,6 +50,7 @@ class Predicates(Plugin):
         "resourceclaims",
         "resourceslices",
         "deviceclasses",
+        "devicetaintrules",
     )
 
     @classmethod

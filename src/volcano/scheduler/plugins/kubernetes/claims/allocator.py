@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from volcano.api.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint
+from volcano.api.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from volcano.api.core.dra import AllocatedDevice, AllocatedDevices, ClaimAllocation
 from volcano.scheduler.plugins.kubernetes import taints
 from volcano.scheduler.plugins.kubernetes.claims.consumption import (
@@ -30,7 +30,6 @@ MOST_DEVICES: Final = 32
 MOST_ALTERNATIVES: Final = 8
 """Of one request."""
 MOST_STEPS: Final = 20_000
-REPELLING: Final = (taints.NO_SCHEDULE, taints.NO_EXECUTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,8 @@ class Search:
     """Taken of them by the picks."""
     _steps: int = 0
     _suitable: dict[int, list[Offered]] = field(default_factory=dict)
+    repelled_by: dict[str, None] = field(default_factory=dict)
+    """Taints that kept requests from devices that would have suited them, in words."""
 
     def run(self) -> list[ClaimAllocation] | None:
         """Raises SelectorError where an expression of a class or a claim is broken."""
@@ -89,10 +90,11 @@ class Search:
             return True
         claim, request = order[at]
         for name, wanted in alternatives(request):
-            devices = self._candidates(wanted)
-            if wanted.allocation_mode == ALL:
+            suitable = self._candidates(wanted)
+            devices = [offered for offered in suitable if not self._is_repelled(offered, wanted)]
+            if wanted.allocation_mode == ALL:  # all that suit: one that cannot be had, and there is nothing for it
                 free = devices if wanted.admin_access else [o for o in devices if o.id not in self.market.taken]
-                number = len(devices) if len(free) == len(devices) else 0
+                number = len(suitable) if len(free) == len(suitable) else 0
             else:
                 number = wanted.count or 1
             enough = number <= len(devices) or _can_be_shared(devices)
@@ -134,17 +136,20 @@ class Search:
         return found
 
     def _suits(self, offered: Offered, wanted: ExactRequest) -> bool:
-        """Class and request select it, its taints are tolerated, and nothing is asked for that is not known here."""
+        """Class and request select it, and nothing is asked for that is not known here."""
         device_class = self.market.classes.get(wanted.device_class_name)
         if device_class is None or not _is_large_enough(offered, wanted):
             return False
-        for taint in offered.device.taints:
-            plain = Taint(key=taint.key, value=taint.value, effect=taint.effect)
-            if taint.effect in REPELLING and not taints.tolerated(wanted.tolerations, plain):
-                return False
         expressions = [s.cel.expression for s in (*device_class.spec.selectors, *wanted.selectors) if s.cel is not None]
         driver = offered.id[0]
         return all(self.market.selectors.matches(text, driver, offered.device) for text in expressions)
+
+    def _is_repelled(self, offered: Offered, wanted: ExactRequest) -> bool:
+        found = [taint for taint in offered.taints if not taints.tolerated(wanted.tolerations, taint)]
+        for taint in found:
+            value = f"={taint.value}" if taint.value else ""
+            self.repelled_by[f"{taint.key}{value}:{taint.effect}"] = None
+        return bool(found)
 
     def _admits(self, pick: _Pick) -> bool:
         identity = pick.offered.id

@@ -24,6 +24,7 @@ from volcano.scheduler.plugins.kubernetes.claims.pods import (
     CLAIMS,
     CLASSES,
     SLICES,
+    TAINT_RULES,
     PodClaims,
     claims_of,
     has_claims,
@@ -52,7 +53,7 @@ class Decided:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._selectors = selectors.WhenAsked()
-        self._market: tuple[tuple[int, int], Pools, selectors.Selectors] | None = None
+        self._market: tuple[tuple[int, ...], Pools, selectors.Selectors] | None = None
         self.by_claim: dict[str, Promise] = {}
 
     def refresh(self) -> None:
@@ -69,11 +70,12 @@ class Decided:
 
     @property
     def market(self) -> tuple[Pools, selectors.Selectors]:
-        """What drivers offer, and which of it expressions select; made anew when slices or nodes change."""
+        """What drivers offer, and which of it expressions select; made anew when slices, rules or nodes change."""
         cluster = self._cluster
-        version = (cluster.object_versions[SLICES], cluster.nodes.object_changes.cursor)
+        versions = (cluster.object_versions[kind] for kind in (SLICES, TAINT_RULES))
+        version = (*versions, cluster.nodes.object_changes.cursor)
         if self._market is None or self._market[0] != version:
-            pools = Pools(cluster.nodes, cluster.objects[SLICES].values())
+            pools = Pools(cluster.nodes, cluster.objects[SLICES].values(), cluster.objects[TAINT_RULES].values())
             self._market = version, pools, selectors.Remembered(self._selectors)
         return self._market[1:]
 
@@ -96,6 +98,8 @@ class DeviceBooking:
         self._market: tuple[int, Market] | None = None
         self._found: dict[tuple[int, int], list[ClaimAllocation] | None] = {}
         """By profile and row, as long as nothing is promised or given back."""
+        self._repelled: dict[tuple[int, int], tuple[str, ...]] = {}
+        """Of those for which nothing was found, the taints of devices that would have suited otherwise."""
 
     def problem(self, task: Task) -> str:
         """Why the pod's claims keep it from every node."""
@@ -130,8 +134,14 @@ class DeviceBooking:
         """Devices on that node for what is not allocated yet; raises SelectorError."""
         key = (profile.id, row)
         if key not in self._found:
-            self._found[key] = self._search(self._wanted(profile, row), row)
+            search = self._searching(self._wanted(profile, row), row)
+            self._found[key] = search.run()
+            self._repelled[key] = tuple(search.repelled_by)
         return self._found[key]
+
+    def repelled(self, profile: Profile, row: int) -> tuple[str, ...]:
+        """Taints that keep such pods from devices of that node, as far as a search there met with them."""
+        return self._repelled.get((profile.id, row), ())
 
     def has_preferences(self, profile: Profile) -> bool:
         """Whether its claims name alternatives, of which some nodes may have a better one than others."""
@@ -159,7 +169,7 @@ class DeviceBooking:
         mine = [own.claim] if own is not None and own.claim.metadata.key not in self._promises else []
         pending = [*self._open(claims), *mine]
         try:
-            found = self._search(pending, task.node)
+            found = self._searching(pending, task.node).run()
         except selectors.SelectorError as problem:
             return str(problem)
         if found is None or not self.reachable(task.profile)[task.node]:
@@ -204,15 +214,15 @@ class DeviceBooking:
     def _changed(self) -> None:
         self._version += 1
         self._found.clear()
+        self._repelled.clear()
 
     @property
     def pools(self) -> Pools:
         return self._decided.market[0]
 
-    def _search(self, pending: Sequence[ResourceClaim], row: int) -> list[ClaimAllocation] | None:
-        if not pending:
-            return []
-        return Search(self._cluster.nodes.names[row], self.pools.at(row), self._on_the_market(), pending).run()
+    def _searching(self, pending: Sequence[ResourceClaim], row: int) -> Search:
+        devices = self.pools.at(row) if pending else ()
+        return Search(self._cluster.nodes.names[row], devices, self._on_the_market(), pending)
 
     def _wanted(self, profile: Profile, row: int) -> list[ResourceClaim]:
         """Claims for which such a pod would need devices on that node."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 CLAIMS: Final = "resourceclaims"
 SLICES: Final = "resourceslices"
 CLASSES: Final = "deviceclasses"
+TAINT_RULES: Final = "devicetaintrules"
 MOST_CONSUMERS: Final = 256
 
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from volcano.api import quantity
+from volcano.api.core import Taint
 from volcano.scheduler.cluster.nodes import Mask, NodeTable
-from volcano.scheduler.plugins.kubernetes import node_terms
+from volcano.scheduler.plugins.kubernetes import node_terms, taints
 
 if TYPE_CHECKING:
     from volcano.api.core import NodeSelector
-    from volcano.api.core.dra import Device, ResourceSlice
+    from volcano.api.core.dra import Device, DeviceTaint, DeviceTaintRule, ResourceSlice
 
 DeviceId = tuple[str, str, str]
 """Driver, pool and name."""
 Counter = tuple[str, str, str, str]
 """Driver, pool, counter set and counter."""
+_REPELLING: Final = (taints.NO_SCHEDULE, taints.NO_EXECUTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Offered:
     device: Device
     node_name: str = ""
     selector: NodeSelector | None = None
+    taints: tuple[Taint, ...] = ()
+    """Those that keep requests away that do not tolerate them: the driver's own, and those of administrators' rules."""
 
     @property
     def is_shared(self) -> bool:
@@ -43,8 +47,11 @@ class Offered:
 
 
 class Pools:
-    def __init__(self, nodes: NodeTable, slices: Iterable[ResourceSlice]) -> None:
+    def __init__(
+        self, nodes: NodeTable, slices: Iterable[ResourceSlice], rules: Iterable[DeviceTaintRule] = ()
+    ) -> None:
         self._nodes = nodes
+        self._rules = sorted(rules, key=lambda rule: rule.metadata.name)
         self._own: defaultdict[str, list[Offered]] = defaultdict(list)
         self._shared: list[tuple[Offered, Mask | None]] = []
         self.by_id: dict[DeviceId, Offered] = {}
@@ -76,7 +83,8 @@ class Pools:
         for device in spec.devices:
             place = device if spec.per_device_node_selection else spec
             identity = (spec.driver, spec.pool.name, device.name)
-            offered = Offered(identity, device, place.node_name or "", place.node_selector)
+            repelling = tuple(_repelling([*device.taints, *self._of_rules(identity)]))
+            offered = Offered(identity, device, place.node_name or "", place.node_selector, repelling)
             self.by_id[identity] = offered
             if offered.node_name:
                 self._own[offered.node_name].append(offered)
@@ -84,6 +92,22 @@ class Pools:
                 self._shared.append((offered, None))
             elif place.node_selector is not None:
                 self._shared.append((offered, node_terms.selects(self._nodes, place.node_selector)))
+
+    def _of_rules(self, identity: DeviceId) -> Iterable[DeviceTaint]:
+        """A rule without a selector concerns no device, one with an empty selector every device."""
+        for rule in self._rules:
+            chosen = rule.spec.device_selector
+            if chosen is not None and all(
+                wanted in (None, name)
+                for wanted, name in zip((chosen.driver, chosen.pool, chosen.device), identity, strict=True)
+            ):
+                yield rule.spec.taint
+
+
+def _repelling(found: Iterable[DeviceTaint]) -> Iterable[Taint]:
+    for taint in found:
+        if taint.effect in _REPELLING:
+            yield Taint(key=taint.key, value=taint.value, effect=taint.effect)
 
 
 def _has_conditions(pool: Sequence[ResourceSlice]) -> bool:
