@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from volcano.api.batch import Job, JobStatus
-from volcano.controllers.job.pace import BURST, COUNTERS, FIRST_WORD, REFILL_SECONDS, StatusPace
+from volcano.controllers.job.pace import BURST, COUNTERS, FIRST_WORD, REFILL_SECONDS, WORD_SECONDS, StatusPace
 from volcano.controllers.job.plan import Plan
 
 
@@ -29,7 +29,8 @@ def test_the_first_word_on_a_job_waits_in_a_rush_only() -> None:
     held = [pace.hold_seconds(fresh, word, 0.0, 0.0) for _ in range(BURST + 2)]
 
     assert held == [*[0.0] * BURST, FIRST_WORD[1], FIRST_WORD[1]]
-    assert pace.hold_seconds(fresh, word, 0.0, REFILL_SECONDS) == 0.0
+    assert pace.hold_seconds(fresh, word, 0.0, WORD_SECONDS / 2) == FIRST_WORD[1] - WORD_SECONDS / 2
+    assert pace.hold_seconds(fresh, word, 0.0, WORD_SECONDS) == 0.0
     assert pace.hold_seconds(fresh, word, 0.0, FIRST_WORD[1]) == 0.0
 
 
@@ -39,3 +40,16 @@ def test_a_new_phase_never_waits_and_numbers_always_a_little() -> None:
     for _ in range(BURST + 2):
         assert pace.hold_seconds(job("Pending"), plan(job("Pending"), "Running", running=1), 0.0, 0.0) == 0.0
         assert pace.hold_seconds(job("Running"), plan(job("Running"), "Running", running=1), 0.0, 0.0) == COUNTERS[0]
+
+
+def test_many_first_words_do_not_delay_numbers() -> None:
+    pace, running = StatusPace(), job("Running")
+    for _ in range(BURST + 2):
+        pace.hold_seconds(job(), plan(job(), "Pending"), 0.0, 0.0)
+
+    numbers = [
+        pace.hold_seconds(running, plan(running, "Running", running=1), 0.0, COUNTERS[0]) for _ in range(BURST + 1)
+    ]
+
+    assert numbers == [*[0.0] * BURST, COUNTERS[1] - COUNTERS[0]]
+    assert pace.hold_seconds(running, plan(running, "Running", running=1), 0.0, COUNTERS[0] + 2 * REFILL_SECONDS) == 0.0

@@ -8,16 +8,20 @@ from typing import Any, cast
 
 import pytest
 
+from tests.waiting import until
 from volcano.api.keys import POD_GROUP_PREFIX
 from volcano.api.meta import JsonObject
 from volcano.api.scheduling import SCHEDULED, UNSCHEDULABLE, PodGroup
 from volcano.kube.client import Client
+from volcano.kube.errors import Conflict
 from volcano.kube.events import EventRecorder
 from volcano.scheduler.daemon.ingest import Feed
-from volcano.scheduler.daemon.statuses import PATIENCE_SECONDS, StatusWriter
+from volcano.scheduler.daemon.statuses import PATIENCE_SECONDS, UNACCOUNTED, StatusWriter
+from volcano.scheduler.daemon.view import PodGroupInView, Writer, WrittenMeta
 from volcano.scheduler.framework.decisions import Condition, Decisions, PodGroupDecision
 from volcano.testing.builders import gang
 
+CONTROLLERS = Writer(manager="vc-controller-manager", operation="Update")
 PLACED = [Condition(SCHEDULED, "tasks in gang are ready to be scheduled")]
 
 
@@ -27,11 +31,18 @@ class Server:
     def __init__(self, group: PodGroup) -> None:
         self.group = group
         self.patches: list[JsonObject] = []
+        self.heads: list[JsonObject] = []
+        self.changes = 0
+        """So many writes find that somebody else was faster."""
 
     def store(self, _plural: str) -> dict[str, Any]:
         return {self.group.metadata.key: self.group}
 
     async def patch(self, _resource: Any, _name: str, body: JsonObject, _namespace: str) -> None:
+        self.heads.append(body.get("metadata", {}))
+        if "resourceVersion" in self.heads[-1] and self.changes:
+            self.changes -= 1
+            raise Conflict("the object has been modified")
         self.patches.append(body["status"])
         self.group.status.phase = body["status"].get("phase", self.group.status.phase)
 
@@ -89,3 +100,46 @@ def test_other_news_does_not_wait(decision: PodGroupDecision) -> None:
 
 def test_nobody_waits_to_hear_that_a_group_made_for_its_pods_is_admitted() -> None:
     assert written(PodGroupDecision("Inqueue"), seconds=0.05, name=f"{POD_GROUP_PREFIX}1234") == []
+
+
+def heads(*writers: Writer, changes: int = 0) -> list[JsonObject]:
+    """The metadata of what is sent to admit a group that these have written; `changes` times somebody was faster."""
+    return asyncio.run(_heads(list(writers), changes))
+
+
+async def _heads(writers: list[Writer], changes: int) -> list[JsonObject]:
+    meta = WrittenMeta(name="train", namespace="default", uid="u", resource_version="7", managed_fields=writers)
+    server = Server(PodGroupInView(metadata=meta))
+    server.changes = changes
+    writer = StatusWriter(cast("Client", server), cast("Feed", server), cast("EventRecorder", None))
+    writing = asyncio.create_task(writer.run())
+    writer.accept(Decisions(podgroups={"default/train": PodGroupDecision("Inqueue")}))
+    await until(lambda: server.patches)
+    writing.cancel()
+    return server.heads
+
+
+def test_no_account_is_kept_of_groups_that_only_the_controllers_have_written() -> None:
+    assert heads(CONTROLLERS) == [{"uid": "u", "resourceVersion": "7", **UNACCOUNTED}]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Writer(manager="kubectl", operation="Apply"),
+        Writer(manager="vc-controller-manager", operation="Apply"),
+        Writer(manager="kubectl-edit", operation="Update"),
+    ],
+    ids=["applied", "applied under our name", "edited"],
+)
+def test_the_account_of_what_others_wrote_is_kept(other: Writer) -> None:
+    assert heads(CONTROLLERS, other) == [{"uid": "u"}]
+    assert heads(other) == [{"uid": "u"}]
+    assert heads() == [{"uid": "u"}]
+
+
+def test_who_writes_the_group_at_the_same_moment_keeps_an_account() -> None:
+    first, second = heads(CONTROLLERS, changes=1)
+
+    assert first["resourceVersion"] == "7"
+    assert second == {"uid": "u"}

@@ -26,21 +26,29 @@ FIRST_WORD: Final[Seconds] = (0.0, 30.0)
 BURST: Final = 20
 REFILL_SECONDS: Final = 0.2
 """More of what may wait than this is a rush."""
+WORD_SECONDS: Final = 2.0
+"""The same for first words: few need one at once, when each of very many jobs gets it with its second."""
 
 
 class StatusPace:
     """Shared by all jobs."""
 
     def __init__(self) -> None:
-        self._allowance = Bucket(BURST, 0.0)
+        self._numbers = Bucket(BURST, 0.0)
+        self._words = Bucket(BURST, 0.0)
 
     def hold_seconds(self, job: Job, plan: Plan, written_at: float, now: float) -> float:
         """How long to hold back the status of `plan`; 0 to write it now."""
-        soon, late = _patience(job, plan)
+        soon, late = patience = _patience(job, plan)
         due = written_at + soon
-        if due <= now < written_at + late and not self._allowance.take(now, BURST, REFILL_SECONDS):
+        if due <= now < written_at + late and not self._may_speak(patience, now):
             due = written_at + late
         return max(due - now, 0.0)
+
+    def _may_speak(self, patience: Seconds, now: float) -> bool:
+        if patience is FIRST_WORD:
+            return self._words.take(now, BURST, WORD_SECONDS)
+        return self._numbers.take(now, BURST, REFILL_SECONDS)
 
 
 def _patience(job: Job, plan: Plan) -> Seconds:

@@ -1,16 +1,21 @@
 """Pods as the scheduler watches them: all that placement can depend on, nothing of what only a node needs to know.
 
-Environment, mounts, probes and commands of containers are most of a pod; they stay empty. Used by ingest.py.
+Environment, mounts, probes and commands of containers are most of a pod; they stay empty. Of podgroups it also sees who
+has written them. Used by ingest.py and statuses.py.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from msgspec import field
+
 from volcano.api.core import Pod
+from volcano.api.meta import Model, ObjectMeta
 from volcano.api.narrow import Wanted, narrowed
 from volcano.api.resource import Resource
-from volcano.api.resources import PODS
+from volcano.api.resources import PODGROUPS, PODS
+from volcano.api.scheduling import PodGroup
 
 _METADATA: Final[Wanted] = dict.fromkeys(
     (
@@ -85,3 +90,21 @@ _STATUS: Final[Wanted] = {
 PODS_IN_VIEW: Final[Resource[Pod]] = PODS.as_type(
     narrowed(Pod, {"api_version": None, "kind": None, "metadata": _METADATA, "spec": _SPEC, "status": _STATUS})
 )
+
+
+class Writer(Model, kw_only=True):
+    """Who wrote fields of an object, and how: Update or Apply."""
+
+    manager: str = ""
+    operation: str = ""
+
+
+class WrittenMeta(ObjectMeta, kw_only=True):
+    managed_fields: list[Writer] = field(default_factory=list)
+
+
+class PodGroupInView(PodGroup, kw_only=True):
+    metadata: WrittenMeta = field(default_factory=WrittenMeta)
+
+
+PODGROUPS_IN_VIEW: Final[Resource[PodGroup]] = PODGROUPS.as_type(PodGroupInView)
