@@ -34,13 +34,13 @@ class Place:
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.tasks.clear()
 
-    async def create(self, name: str, node: str = "sim-000", **annotations: str) -> None:
+    async def create(self, name: str, node: str = "sim-000", command: tuple[str, ...] = (), **annotations: str) -> None:
         marks = {f"volcano.sh/simulate-{key.replace('_', '-')}": value for key, value in annotations.items()}
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": name, "namespace": "default", "annotations": marks},
-            "spec": {"nodeName": node, "containers": [{"name": "main", "image": "nginx"}]},
+            "spec": {"nodeName": node, "containers": [{"name": "main", "image": "nginx", "command": command}]},
         }
         await self.client.create(PODS.untyped, pod)
 
@@ -73,6 +73,20 @@ def at(story: Callable[[Place], Awaitable[None]]) -> None:
             await story(here)
 
     asyncio.run(play())
+
+
+def test_a_command_that_nothing_ends_is_said_not_to_run() -> None:
+    async def story(here: Place) -> None:
+        await here.start(*uniform(1, "8", "32Gi"))
+        await here.create("lost", command=("make",))
+        await here.create("meant", command=("make",), duration="1h")
+        await here.create("image")
+        pods = await here.reach(lost="Running", meant="Running", image="Running")
+        assert pods["lost"]["status"]["reason"] == "Simulated"
+        assert "node sim-000 is simulated: the command is not run" in pods["lost"]["status"]["message"]
+        assert not {"reason", "message"} & (pods["meant"]["status"] | pods["image"]["status"]).keys()
+
+    at(story)
 
 
 def test_nodes_show_what_they_are_told_to_be() -> None:

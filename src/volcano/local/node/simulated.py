@@ -64,6 +64,7 @@ class MetaView(Model, kw_only=True):
 class ContainerView(Model, kw_only=True):
     name: str = ""
     image: str = ""
+    command: list[str] = msgspec.field(default_factory=list)
 
 
 class SpecView(Model, kw_only=True):
@@ -211,8 +212,10 @@ class SimulatedNodes:
         if pod.status.phase == "Pending" or not pod.status.start_time:
             if script.seconds is not None:
                 self._ends[metadata.uid] = now + script.seconds
-            started = timestamp(now)
-            await self._patch(pod, simulation.running_status(_containers(pod), HOST_ADDRESS, self._address(), started))
+            status = simulation.running_status(_containers(pod), HOST_ADDRESS, self._address(), timestamp(now))
+            if script.seconds is None and any(container.command for container in pod.spec.containers):
+                status |= simulation.not_run(pod.spec.node_name)
+            await self._patch(pod, status)
             return
         if script.seconds is None or pod.status.phase != "Running":
             return

@@ -66,6 +66,15 @@ def running_status(containers: Sequence[tuple[str, str]], host_ip: str, pod_ip: 
     }
 
 
+def not_run(node: str) -> JsonObject:
+    """What the status says beside of a pod whose command is not run, and which nothing but its deletion ends."""
+    message = (
+        f"node {node} is simulated: the command is not run, and the pod only pretends to until it is deleted; "
+        f"annotation {keys.SIMULATE_DURATION} says for how long"
+    )
+    return {"reason": "Simulated", "message": message}
+
+
 def finished_status(containers: Sequence[tuple[str, str]], exit_code: int, started: str, finished: str) -> JsonObject:
     """What changes in the status when the pretended run ends."""
     reason = "Completed" if exit_code == 0 else "Error"

@@ -11,6 +11,7 @@ from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
 from volcano.local.apiserver.admission.limits import LimitRanges
 from volcano.local.apiserver.admission.pods import PodDefaults
+from volcano.local.apiserver.admission.simulated import SimulatedNodes
 from volcano.local.apiserver.admission.volcano import VolcanoRules
 from volcano.local.apiserver.admission.webhooks import Webhooks
 
@@ -54,7 +55,8 @@ class Admission:
 
     @classmethod
     def standard(cls, store: Store, *further: Step) -> Admission:
-        own = (NamespaceLifecycle(store), PodDefaults(store), LimitRanges(store), VolcanoRules(store))
+        own: tuple[Step, ...] = (NamespaceLifecycle(store), PodDefaults(store), LimitRanges(store), VolcanoRules(store))
+        own = (*own, SimulatedNodes(store))
         return cls((*own, *further), Webhooks(store))
 
     async def mutate(self, attributes: Attributes) -> None:
