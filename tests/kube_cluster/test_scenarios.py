@@ -192,3 +192,24 @@ def test_a_deployment_of_volcanos_scheduler_gets_a_podgroup(site: Site) -> None:
     assert len(site.kubectl.get("pg")["items"]) == 1
     site.kubectl("delete", "deployment", "web", "--timeout=90s")
     eventually("the podgroup to go", lambda: not site.kubectl.get("pg")["items"])
+
+
+def test_who_applies_to_the_podgroup_of_a_job_hears_of_conflicts(site: Site, queue: str) -> None:
+    """No account is kept of who wrote it, until somebody wants one."""
+    site.kubectl.create(gang("kept", 1, queue=queue))
+    eventually("the job to run", lambda: site.phase("kept") == "Running")
+    (group,) = site.kubectl.get("podgroups", "--show-managed-fields")["items"]
+    applied = {
+        "apiVersion": group["apiVersion"],
+        "kind": "PodGroup",
+        "metadata": {"name": group["metadata"]["name"], "labels": {"seen": "yes"}},
+    }
+
+    site.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(applied))
+    applied["spec"] = {"minMember": 2}
+    refused = site.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(applied), fails=True)
+
+    assert "managedFields" not in group["metadata"]
+    assert 'conflict with "before-first-apply"' in refused.err
+    kept = site.kubectl.get("podgroup", group["metadata"]["name"], "--show-managed-fields")["metadata"]["managedFields"]
+    assert sorted(entry["manager"] for entry in kept) == ["before-first-apply", "kubectl"]
