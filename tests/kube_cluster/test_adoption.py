@@ -192,9 +192,11 @@ async def everything(client: Client) -> Seen:
 
 
 async def settled(address: Address) -> Seen:
-    """What there is once all pods have a node and a while has passed without a change."""
+    """What there is once everything that was left to do has begun and a while has passed without a change."""
     async with address.connected() as client:
         await until(lambda: all_placed(client))
+        await until(lambda: all_stopped(client))
+        await until(lambda: is_counted(client))
         last: Seen = {}
         async with asyncio.timeout(120):
             while last != (last := await everything(client)):  # noqa: ASYNC110 - silence is what is waited for
@@ -206,6 +208,23 @@ async def all_placed(client: Client) -> bool:
     pods = (await client.list(resources.PODS.untyped, NAMESPACE)).items
     mine = [pod for pod in pods if pod["metadata"]["name"].startswith(("submitted-", "admitted-"))]
     return len(mine) == 4 and all(pod["spec"].get("nodeName") for pod in mine)
+
+
+async def all_stopped(client: Client) -> bool:
+    """The command was obeyed: what was there for the job to run goes."""
+    left = [*(await client.list(resources.COMMANDS, NAMESPACE)).items]
+    left += [one for one in (await client.list(resources.PODGROUPS, NAMESPACE)).items if is_of_stopped(one)]
+    pods = (await client.list(resources.PODS, NAMESPACE)).items
+    left += [pod for pod in pods if is_of_stopped(pod) and pod.metadata.deletion_timestamp is None]
+    return not left and await has_phase(client, "stopped", "Aborting")
+
+
+def is_of_stopped(found: Any) -> bool:
+    return str(found.metadata.name).startswith("stopped-")
+
+
+async def is_counted(client: Client) -> bool:
+    return (await client.get(resources.JOBS, ZEROED.name, NAMESPACE)).status.succeeded > 0
 
 
 def without_managers(document: JsonObject) -> JsonObject:

@@ -219,8 +219,7 @@ def test_a_queue_that_is_deleted_under_running_jobs(place: Place) -> None:
         eventually(
             "the scheduler to tell", lambda: "queue research does not exist" in place.programs.log("vc-scheduler")
         )
-        events = place.kubectl.get("events", "--field-selector=reason=QueueNotFound")["items"]
-        assert any("queue 'research' does not exist" in each["message"] for each in events)
+        eventually("an event", lambda: any("queue 'research' does not exist" in words for words in lost_queues(place)))
         assert place.phase("studies") == "Running"
     finally:
         place.kubectl.create(queue | {"spec": {"weight": 1}})
@@ -230,6 +229,12 @@ def test_a_queue_that_is_deleted_under_running_jobs(place: Place) -> None:
     assert place.phase("studies") == "Running"
     place.kubectl("delete", "vcjob", "studies")
     healed(place, "queue research")
+
+
+def lost_queues(place: Place) -> list[str]:
+    """What events say of queues that are not there."""
+    events = place.kubectl.get("events", "--field-selector=reason=QueueNotFound")["items"]
+    return [each["message"] for each in events]
 
 
 def test_a_node_object_that_is_deleted_and_made_again(place: Place) -> None:

@@ -63,7 +63,10 @@ def test_a_diamond_whose_sides_start_while_its_top_still_serves(site: Site, tmp_
     eventually("the flow to succeed", lambda: (status().get("state") or {}).get("phase") == "Succeed")
 
     assert status()["completedJobs"] == [f"f-{name}" for name in "abcde"]
-    assert site.kubectl.get("jobtemplate", "a")["status"]["jobDependsOnList"] == ["f-a"]
+    eventually(
+        "the template to name its job",
+        lambda: site.kubectl.get("jobtemplate", "a")["status"]["jobDependsOnList"] == ["f-a"],
+    )
 
 
 def test_a_cronjob_starts_jobs_and_stops_when_it_is_suspended(site: Site) -> None:

@@ -138,7 +138,7 @@ def test_a_kind_that_goes_and_comes_back_is_found_again(site: Site, members: Mem
     eventually("the job to run", lambda: site.phase("before") == "Running")
     definition = site.kubectl.get("crd", COMMANDS)
     site.kubectl("delete", "crd", COMMANDS, "--timeout=90s")
-    assert "not found" in site.job("suspend", "before", fails=True).err
+    eventually("the kind to be gone", lambda: "not found" in site.job("suspend", "before", fails=True).err)
 
     site.kubectl.create({**definition, "metadata": {"name": COMMANDS}, "status": {}})
     site.kubectl("wait", "--for=condition=Established", f"crd/{COMMANDS}", "--timeout=90s")

@@ -8,13 +8,14 @@ import datetime
 import socket
 import ssl
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.kube_cluster import bare, control_plane, volcano
 from tests.kube_cluster.programs import free_ports
-from tests.waiting import SECONDS
+from tests.waiting import SECONDS, until
 from tests.webhooks.test_certificates import write
 from volcano.api import resources
 from volcano.kube.errors import AlreadyExists, ApiError, NotFound
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.kube_cluster.bare import Server
+    from volcano.api.resource import Resource
     from volcano.kube.client import Client
 
 pytestmark = pytest.mark.xdist_group("webhooks")
@@ -99,7 +101,7 @@ def test_files_are_replaced_while_kubernetes_goes_on_asking(server: Server) -> N
 
     async def main() -> None:
         async with server.address.connected() as client:
-            assert DAEMON_SAYS in await refusal(client, queue("deep", parent="top"), until=WORDS)
+            assert DAEMON_SAYS in await refusal(client, queue("deep", parent="top"), words=WORDS)
             write(new, server.root)
             async with asyncio.timeout(SECONDS):
                 while await shown(port) != new.certificate.decode():
@@ -158,9 +160,8 @@ async def ensure_namespace(client: Client) -> None:
 async def are_called(server: Server) -> None:
     """They judge and change objects while they are there; without them nothing passes; in the end they are gone."""
     async with server.address.connected() as client:
-        assert DAEMON_SAYS in await refusal(client, queue("deep", parent="top"), until=WORDS)
-        made = await client.create(resources.QUEUES.untyped, queue("plain"), dry_run=True)
-        assert made["spec"]["reclaimable"] is True
+        assert DAEMON_SAYS in await refusal(client, queue("deep", parent="top"), words=WORDS)
+        await until(partial(is_reclaimable, client, queue("plain")))
 
         server.programs.kill(DAEMON)
         assert "failed calling webhook" in await refusal(client, queue("any"))
@@ -174,11 +175,43 @@ async def pods_of_others_start(client: Client) -> None:
     with suppress(AlreadyExists):
         await client.create(resources.SERVICE_ACCOUNTS.untyped, {"metadata": {"name": "default"}}, "default")
     budget = {"volcano.sh/jdb-min-available": "1"}
-    for others in (pod("default-scheduler", budget), pod("volcano", {}), pod("volcano", {"any": "thing"})):
-        await client.create(resources.PODS.untyped, others, "default", dry_run=True)
     for marks in (budget, {"scheduling.volcano.sh/group-name": "g"}):
-        with pytest.raises(ApiError, match="failed calling webhook"):
-            await client.create(resources.PODS.untyped, pod("volcano", marks), "default", dry_run=True)
+        await until(partial(waits, client, resources.PODS, pod("volcano", marks), "default"))
+    for others in (pod("default-scheduler", budget), pod("volcano", {}), pod("volcano", {"any": "thing"})):
+        assert not await waits(client, resources.PODS, others, "default")
+
+
+async def is_reclaimable(client: Client, document: dict[str, Any]) -> bool:
+    """A queue is, when it has passed the webhook that gives defaults: servers learn of each webhook by itself."""
+    with suppress(Unanswered):  # by those of a test before
+        return (await taken(client, resources.QUEUES, document))["spec"].get("reclaimable") is True
+    return False
+
+
+async def waits(client: Client, resource: Resource[Any], document: dict[str, Any], namespace: str) -> bool:
+    """An object cannot be created while its webhook is away."""
+    try:
+        await taken(client, resource, document, namespace)
+    except Unanswered:
+        return True
+    return False
+
+
+class Unanswered(Exception):
+    """By a webhook that the server asked."""
+
+
+async def taken(
+    client: Client, resource: Resource[Any], document: dict[str, Any], namespace: str | None = None
+) -> dict[str, Any]:
+    """What the object would be stored as."""
+    try:
+        made: dict[str, Any] = await client.create(resource.untyped, document, namespace, dry_run=True)
+    except ApiError as error:
+        if "failed calling webhook" in error.message:
+            raise Unanswered from error
+        raise
+    return made
 
 
 def pod(scheduler: str, annotations: dict[str, str]) -> dict[str, Any]:
@@ -190,13 +223,13 @@ def queue(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-async def refusal(client: Client, document: dict[str, Any], until: str = "") -> str:
-    """Why the queue is refused, once it is for a reason that has `until` in it."""
+async def refusal(client: Client, document: dict[str, Any], words: str = "") -> str:
+    """Why the queue is refused, once it is for a reason that has `words` in it."""
     async with asyncio.timeout(SECONDS):
         while True:
             try:
                 await client.create(resources.QUEUES.untyped, document, dry_run=True)
             except ApiError as error:
-                if until in error.message:
+                if words in error.message:
                     return error.message
             await asyncio.sleep(0.1)

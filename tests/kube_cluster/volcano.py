@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import urllib.request
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.kube_cluster import chart
 from tests.kube_cluster.programs import free_ports
+from tests.waiting import until
 from volcano.api import builtin_schemas, crds
 from volcano.api.resources import ALL_VOLCANO, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, QUEUES
 from volcano.kube.client import Client
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from tests.kube_cluster.control_plane import Address
     from tests.kube_cluster.programs import Programs
+    from volcano.api.resource import Resource
 
     Lease = tuple[str, ...]
 
@@ -123,7 +125,7 @@ def answers(url: str) -> bool:
 
 
 async def install(kubeconfig: Path) -> None:
-    """The CRDs, established, and the namespace of the daemons' leases."""
+    """The CRDs, established and served, and the namespace of the daemons' leases."""
     client = Client(HttpTransport(load(str(kubeconfig))))
     definitions = builtin_schemas.load()
     try:
@@ -132,12 +134,19 @@ async def install(kubeconfig: Path) -> None:
         await client.create(NAMESPACES.untyped, {"metadata": {"name": NAMESPACE}})
         for resource in ALL_VOLCANO:
             await _established(client, f"{resource.plural}.{resource.group}")
+        for resource in ALL_VOLCANO:  # the server learns a little later what it has just said
+            await until(lambda kind=resource: _served(client, kind))
     finally:
         await client.close()
 
 
+async def _served(client: Client, resource: Resource[Any]) -> bool:
+    await client.list(resource.untyped, limit=1)
+    return True
+
+
 async def _established(client: Client, name: str) -> None:
-    for _ in range(300):
+    for _ in range(600):
         found = await client.get(CUSTOM_RESOURCE_DEFINITIONS.untyped, name)
         conditions = {item["type"]: item for item in (found.get("status") or {}).get("conditions") or ()}
         accepted = conditions.get("NamesAccepted", {})
