@@ -43,6 +43,20 @@ def test_of_several_delays_the_shortest_counts() -> None:
     asyncio.run(main())
 
 
+def test_a_delay_that_is_dropped_brings_no_key_and_a_later_one_does() -> None:
+    async def main() -> list[str]:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add_after("a", 0.01)
+        queue.add_after("b", 0.02)
+        queue.drop_delay("a")
+        queue.drop_delay("never delayed")
+        order = [await queue.get()]
+        queue.add_after("a", 0.01)
+        return [*order, await queue.get()]
+
+    assert asyncio.run(main()) == ["b", "a"]
+
+
 def test_delays_that_are_over_at_once_are_delays_on_every_event_loop() -> None:
     async def main() -> None:
         queue: WorkQueue[str] = WorkQueue()

@@ -78,6 +78,10 @@ class WorkQueue(Generic[K]):
                 self._timer.cancel()
             self._wake_at(due)
 
+    def drop_delay(self, key: K) -> None:
+        """Whatever `key` was to wait for is over: it comes again when somebody adds it."""
+        self._due.pop(key, None)
+
     def add_rate_limited(self, key: K) -> None:
         """Work on `key` again after its back-off, which doubles with every call until `forget`."""
         failures = self._failures.get(key, 0)

@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 PACE_SECONDS_PER_POD = 10e-6
 """Between two looks at all pods of a job: a share of a processor, however fast its pods change."""
 PLUGIN_ENTRY_POINTS = "volcano.job_plugins"
+LOOK = Event(action=Action.SYNC_JOB)
 FIRST_MAIL = ""
 """The key of no job: read first, so that jobs that come to a controller without mail are none that it found here."""
 
@@ -74,7 +75,7 @@ class JobController:
         ledger = self.mailroom.ledgers.get(key)
         if ledger is None:
             return
-        if ledger.commands or self._next_event(key, ledger) is not None:
+        if ledger.in_doubt and (ledger.commands or self._next_event(key, ledger) is not None):
             await self._remove_doubt(key, ledger)
         self._read_commands(key, ledger)
         while (event := self._next_event(key, ledger)) is not None:
@@ -146,8 +147,9 @@ class JobController:
             self.queue.add_after(key, ledger.synced_at + pace - now)
             return
         ledger.synced_at = now
+        self.queue.drop_delay(key)  # this look finds out what there is to wait for
         await self._look_for_pods(key, job, now)
-        await self._act(key, ledger, Event(action=Action.SYNC_JOB))
+        await self._act(key, ledger, LOOK)
         due = ledger.delays.next_due()
         if due is not None:
             self.queue.add_after(key, max(due - self._clock(), 0.001))

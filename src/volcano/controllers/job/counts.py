@@ -6,7 +6,7 @@ Pure. Used by kill.py and sync.py.
 from __future__ import annotations
 
 import datetime
-from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from volcano.api import duration
 from volcano.api.batch import JobCondition, JobState, TaskState
 from volcano.controllers.job.members import TERMINATING
-from volcano.controllers.job.vocabulary import Phase, PodPhase
+from volcano.controllers.job.vocabulary import FINISHED_PODS, Phase, PodPhase
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job, JobStatus
@@ -27,23 +27,28 @@ class Tally:
     __slots__ = ("by_task",)
 
     def __init__(self, members: Members) -> None:
-        self.by_task: dict[str, Counter[str]] = {name: Counter(pods.tally) for name, pods in members.tasks.items()}
+        self.by_task: dict[str, dict[str, int]] = {name: dict(pods.tally) for name, pods in members.tasks.items()}
 
     def move(self, task: str, standing: str, to: str) -> None:
-        counts = self.by_task[task]
-        counts[standing] -= 1
-        counts[to] += 1
+        self.add(task, standing, -1)
+        self.add(task, to, 1)
 
-    def add(self, task: str, standing: str, count: int = 1) -> None:
-        self.by_task.setdefault(task, Counter())[standing] += count
+    def add(self, task: str, standing: str, count: int) -> None:
+        counts = self.by_task.setdefault(task, {})
+        counts[standing] = counts.get(standing, 0) + count
 
-    def total(self, standing: str) -> int:
-        return sum(counts[standing] for counts in self.by_task.values())
+    def totals(self) -> Mapping[str, int]:
+        """Pods of all tasks, by standing."""
+        totals: dict[str, int] = {}
+        for counts in self.by_task.values():
+            for standing, count in counts.items():
+                totals[standing] = totals.get(standing, 0) + count
+        return totals
 
     def alive(self, task: str) -> int:
         """Pods of a task that have not finished."""
-        counts = self.by_task.get(task, Counter())
-        return counts.total() - counts[PodPhase.SUCCEEDED] - counts[PodPhase.FAILED]
+        counts = self.by_task.get(task, {})
+        return sum(count for standing, count in counts.items() if standing not in FINISHED_PODS)
 
     def task_states(self) -> dict[str, TaskState]:
         states: dict[str, TaskState] = {}
@@ -56,14 +61,15 @@ class Tally:
 
 def recounted(status: JobStatus, tally: Tally) -> JobStatus:
     """`status` with all its counters as `tally` has them."""
+    totals = tally.totals()
     return msgspec.structs.replace(
         status,
-        pending=tally.total(PodPhase.PENDING),
-        running=tally.total(PodPhase.RUNNING),
-        succeeded=tally.total(PodPhase.SUCCEEDED),
-        failed=tally.total(PodPhase.FAILED),
-        unknown=tally.total(PodPhase.UNKNOWN),
-        terminating=tally.total(TERMINATING),
+        pending=totals.get(PodPhase.PENDING, 0),
+        running=totals.get(PodPhase.RUNNING, 0),
+        succeeded=totals.get(PodPhase.SUCCEEDED, 0),
+        failed=totals.get(PodPhase.FAILED, 0),
+        unknown=totals.get(PodPhase.UNKNOWN, 0),
+        terminating=totals.get(TERMINATING, 0),
         task_status_count=tally.task_states(),
     )
 

@@ -86,7 +86,8 @@ class Pods:
 
     def of(self, job_uid: str) -> Members:
         """To look at, not to change."""
-        return self._by_job.get(job_uid) or Members()
+        members = self._by_job.get(job_uid)
+        return Members() if members is None else members
 
     def heard_of(self, member: Member) -> Member | None:
         """This very pod as the watch showed it last; None where something else is known of it, or nothing."""

@@ -37,6 +37,8 @@ ATTACHED: Mapping[str, Resource[JsonObject]] = {
     resource.kind: resource.untyped
     for resource in (resources.CONFIGMAPS, resources.SECRETS, resources.SERVICES, resources.NETWORK_POLICIES)
 }
+PODGROUPS = resources.PODGROUPS.untyped
+CLAIMS = resources.PERSISTENT_VOLUME_CLAIMS.untyped
 PODGROUP_PATIENCE_SECONDS = 10.0
 """How long a podgroup that was created may stay unseen before it is created again."""
 POD_PATIENCE_SECONDS = 60.0
@@ -81,15 +83,22 @@ class Performer:
             await self._mark(job, plan.evict)
         if plan.intent is not None:
             await self._write_status(job, plan.intent, ledger)
-        await self._told(job, "PVCError", "Failed to create PVC, err", self._keep_claims(job, plan.claims, ledger))
-        await self._edit(job, plan, ledger)
-        await self._told(
-            job, "PluginError", "Execute plugin when job add failed, err", self._attach(job, plan.attach, ledger)
-        )
-        await self._told(job, "PodGroupError", "Failed to create PodGroup, err", self._keep_podgroup(job, plan, ledger))
-        await self._evict(job, plan.evict)
-        await self._create(job, plan, facts)
-        await self._detach(job, plan.detach, ledger)
+        if plan.claims:
+            await self._told(job, "PVCError", "Failed to create PVC, err", self._keep_claims(job, plan.claims, ledger))
+        if plan.annotate or plan.claim_names:
+            await self._edit(job, plan, ledger)
+        if plan.attach:
+            doing = self._attach(job, plan.attach, ledger)
+            await self._told(job, "PluginError", "Execute plugin when job add failed, err", doing)
+        if plan.podgroup_create or plan.podgroup_patch:
+            doing = self._keep_podgroup(job, plan, ledger)
+            await self._told(job, "PodGroupError", "Failed to create PodGroup, err", doing)
+        if plan.evict:
+            await self._evict(job, plan.evict)
+        if plan.create:
+            await self._create(job, plan, facts)
+        if plan.detach:
+            await self._detach(job, plan.detach, ledger)
         if plan.podgroup_delete:
             await self._delete_podgroup(job, plan.podgroup_delete, podgroup, ledger)
         if plan.status is not None:
@@ -156,7 +165,6 @@ class Performer:
     # What stands beside the pods
 
     async def _keep_claims(self, job: Job, claims: Iterable[Claim], ledger: Ledger) -> None:
-        resource = resources.PERSISTENT_VOLUME_CLAIMS.untyped
         for claim in claims:
             key = f"PersistentVolumeClaim/{claim.name}"
             if key in ledger.ensured:
@@ -165,14 +173,14 @@ class Performer:
                 await self._find_claim(job, claim.name)
             else:
                 try:
-                    await self._client.create(resource, claim.manifest, job.metadata.namespace)
+                    await self._client.create(CLAIMS, claim.manifest, job.metadata.namespace)
                 except AlreadyExists:
-                    await self._check_owner(resource, claim.name, job)
+                    await self._check_owner(CLAIMS, claim.name, job)
             ledger.ensured[key] = True
 
     async def _find_claim(self, job: Job, name: str) -> None:
         try:
-            await self._client.get(resources.PERSISTENT_VOLUME_CLAIMS.untyped, name, job.metadata.namespace)
+            await self._client.get(CLAIMS, name, job.metadata.namespace)
         except NotFound:
             raise ClaimMissing(
                 f"pvc {name} is not found, the job will be in the Pending state until the PVC is created"
@@ -251,13 +259,13 @@ class Performer:
             if isinstance(made, float) and now - made < PODGROUP_PATIENCE_SECONDS:
                 return  # the watch has not shown it yet
             try:
-                await self._client.create(resources.PODGROUPS.untyped, plan.podgroup_create, namespace)
+                await self._client.create(PODGROUPS, plan.podgroup_create, namespace)
             except AlreadyExists:
-                await self._check_owner(resources.PODGROUPS.untyped, name, job)
+                await self._check_owner(PODGROUPS, name, job)
             ledger.ensured[name] = now
         if plan.podgroup_patch is not None:
             name, change = plan.podgroup_patch
-            await self._client.patch(resources.PODGROUPS.untyped, name, change, namespace)
+            await self._client.patch(PODGROUPS, name, change, namespace)
 
     async def _delete_podgroup(self, job: Job, name: str, podgroup: PodGroup | None, ledger: Ledger) -> None:
         uid = podgroup.metadata.uid if podgroup is not None else None
@@ -269,8 +277,6 @@ class Performer:
     # Pods
 
     async def _create(self, job: Job, plan: Plan, facts: Facts) -> None:
-        if not plan.create:
-            return
         tasks = {replica.task for replica in plan.create}
         moulds = {
             task: pods.mould(job, job.spec.tasks[task], facts.plugins, forwarding=facts.forwards) for task in tasks

@@ -70,6 +70,16 @@ def changes(job: Job, podgroup: PodGroup, priorities: Mapping[str, int]) -> Json
     Labels, annotations and task minimums are added and changed, never removed: others write them too.
     """
     want, have = wanted(job, priorities), podgroup.spec
+    spec = {} if want == have else _spec_changes(want, have)
+    meta: JsonObject = {}
+    if labels := _news(job.metadata.labels, podgroup.metadata.labels):
+        meta["labels"] = labels
+    if annotations := _news(_annotations(job), podgroup.metadata.annotations):
+        meta["annotations"] = annotations
+    return {name: part for name, part in (("metadata", meta), ("spec", spec)) if part}
+
+
+def _spec_changes(want: PodGroupSpec, have: PodGroupSpec) -> JsonObject:
     spec: JsonObject = {}
     for field in ("min_member", "priority_class_name", "network_topology", "sub_group_policy"):
         value = getattr(want, field)
@@ -82,12 +92,7 @@ def changes(job: Job, podgroup: PodGroup, priorities: Mapping[str, int]) -> Json
         spec["minResources"] = {**gone, **(want.min_resources or {})}
     if tasks := _news(want.min_task_member, have.min_task_member):
         spec["minTaskMember"] = tasks
-    meta: JsonObject = {}
-    if labels := _news(job.metadata.labels, podgroup.metadata.labels):
-        meta["labels"] = labels
-    if annotations := _news(_annotations(job), podgroup.metadata.annotations):
-        meta["annotations"] = annotations
-    return {name: part for name, part in (("metadata", meta), ("spec", spec)) if part}
+    return spec
 
 
 def _declared(job: Job, priorities: Mapping[str, int]) -> JsonObject:

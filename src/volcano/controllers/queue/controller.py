@@ -238,7 +238,9 @@ class QueueController:
         self._podgroups.setdefault(name, Counter())[podgroup.status.phase or "Pending"] += change
         if change > 0:
             self._seen[podgroup.metadata.key] = podgroup
-        self.queue.add(name)
+        queue = self._newest(name)
+        if queue is not None and machine.counts_podgroups(queue):
+            self.queue.add(name)
 
     def _command_added(self, command: Command) -> None:
         target = command.target

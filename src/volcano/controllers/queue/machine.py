@@ -106,6 +106,11 @@ def state_of(text: str) -> State:
     return State(text) if text in TABLE else State.UNKNOWN
 
 
+def counts_podgroups(queue: Queue) -> bool:
+    """Whether the state of the queue depends on how many podgroups it holds."""
+    return state_of(queue.status.state) == State.CLOSING
+
+
 def holding_open(phases: Mapping[str, int]) -> int:
     """How many of a queue's podgroups hold up its closing: those that have completed do not."""
     return sum(count for phase, count in phases.items() if phase != "Completed")
