@@ -8,7 +8,7 @@ import pytest
 
 from volcano.api.meta import JsonObject
 from volcano.local.builtin import completion
-from volcano.local.builtin.views import ConditionView, Meta, PodSpecView, PodStatusView, PodView
+from volcano.local.builtin.views import ConditionView, LabelledMeta, PodSpecView, PodStatusView, PodView
 from volcano.local.times import timestamp
 
 NOW = 1000.0
@@ -21,7 +21,7 @@ def job(status: JsonObject | None = None, **spec: Any) -> JsonObject:
 def worker(name: str, phase: str = "Running", *, ended: float = 0.0) -> PodView:
     changed = ConditionView(type="Ready", status="False", last_transition_time=timestamp(ended))
     return PodView(
-        metadata=Meta(name=name, namespace="default", uid=name, creation_timestamp="1970-01-01T00:00:00Z"),
+        metadata=LabelledMeta(name=name, namespace="default", uid=name, creation_timestamp="1970-01-01T00:00:00Z"),
         spec=PodSpecView(node_name="n1"),
         status=PodStatusView(phase=phase, conditions=[changed]),
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from volcano.api.meta import JsonObject
 from volcano.local.builtin import scaling
 from volcano.local.builtin.expectations import PATIENCE_SECONDS, Expectations
-from volcano.local.builtin.views import ConditionView, Meta, PodSpecView, PodStatusView, PodView
+from volcano.local.builtin.views import ConditionView, LabelledMeta, PodSpecView, PodStatusView, PodView
 
 READY = ConditionView(type="Ready", status="True", last_transition_time="1970-01-01T00:00:10Z")
 
 
 def member(name: str, *, phase: str = "Running", node: str = "n1", ready: bool = True, created: str = "") -> PodView:
     return PodView(
-        metadata=Meta(name=name, namespace="default", uid=name, creation_timestamp=created or None),
+        metadata=LabelledMeta(name=name, namespace="default", uid=name, creation_timestamp=created or None),
         spec=PodSpecView(node_name=node),
         status=PodStatusView(phase=phase, conditions=[READY] if ready else []),
     )

@@ -17,7 +17,7 @@ from volcano.api.resources import (
     STATEFUL_SETS,
 )
 from volcano.local.builtin import ordinals, placing, revisions
-from volcano.local.builtin.views import ConditionView, Meta, PodSpecView, PodStatusView, PodView
+from volcano.local.builtin.views import ConditionView, LabelledMeta, PodSpecView, PodStatusView, PodView
 
 SELECTOR = {"matchLabels": {"app": "web"}}
 READY = [ConditionView(type="Ready", status="True", last_transition_time="2026-01-01T00:00:00Z")]
@@ -28,7 +28,9 @@ def stateful(replicas: int, **spec: Any) -> JsonObject:
 
 
 def pod(name: str, *, ready: bool = True, node: str = "", phase: str = "Running", going: bool = False) -> PodView:
-    meta = Meta(name=name, namespace="n", uid=name, deletion_timestamp="2026-01-01T00:00:00Z" if going else None)
+    meta = LabelledMeta(
+        name=name, namespace="n", uid=name, deletion_timestamp="2026-01-01T00:00:00Z" if going else None
+    )
     return PodView(
         metadata=meta,
         spec=PodSpecView(node_name=node),

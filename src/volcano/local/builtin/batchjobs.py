@@ -14,10 +14,10 @@ from volcano.kube.errors import NotFound
 from volcano.kube.informer import Callbacks
 from volcano.local.builtin import completion
 from volcano.local.builtin.controller import Controller
+from volcano.local.builtin.dependents import Dependents, pod_meta
 from volcano.local.builtin.expectations import Expectations
 from volcano.local.builtin.podmaking import pod_from_template
 from volcano.local.builtin.views import PodView, controller_of
-from volcano.local.builtin.world import BY_CONTROLLER
 
 _API_VERSION = "batch/v1"
 
@@ -27,10 +27,10 @@ class BatchJobController(Controller):
 
     def connect(self) -> None:
         self._expectations = Expectations()
-        self.world.jobs.add_handler(Callbacks(self._add, lambda _old, new: self._add(new), self._forget))
-        self.world.pods.add_handler(
-            Callbacks(self._pod_seen, lambda _old, new: self._pod_seen(new), lambda old: self._pod_seen(old, gone=True))
-        )
+        world = self.world
+        self._pods = Dependents(self.client, PODS.untyped, world.pods, pod_meta, BATCH_JOBS, world.jobs)
+        world.jobs.add_handler(Callbacks(self._add, lambda _old, new: self._add(new), self._forget))
+        world.pods.add_handler(Callbacks(self._pod_seen, self._pod_changed, lambda old: self._pod_seen(old, gone=True)))
 
     def _forget(self, document: JsonObject) -> None:
         self._expectations.forget(document["metadata"]["uid"])
@@ -40,14 +40,20 @@ class BatchJobController(Controller):
         if owner is not None and owner.kind == "Job" and owner.api_version == _API_VERSION:
             is_going = gone or pod.metadata.deletion_timestamp is not None
             self._expectations.seen(owner.uid, pod.metadata.key, is_going=is_going)
-            self.queue.add(f"{pod.metadata.namespace}/{owner.name}")
+        for key in self._pods.concerned(pod):
+            self.queue.add(key)
+
+    def _pod_changed(self, old: PodView, new: PodView) -> None:
+        if controller_of(old.metadata.owner_references) != controller_of(new.metadata.owner_references):
+            self._pod_seen(old, gone=True)
+        self._pod_seen(new)
 
     async def reconcile(self, key: str) -> float | None:
         job = self.world.jobs.store.get(key)
         if job is None or "deletionTimestamp" in job["metadata"]:
             return None
         now, uid = time.time(), job["metadata"]["uid"]
-        pods = self.world.pods.by_index(BY_CONTROLLER, uid)
+        pods = await self._pods.claim(job)
         may_act = self._expectations.are_met(uid, self.world.pods.store, now)
         step = completion.step(job, pods, now, may_act=may_act)
         await asyncio.gather(*(self._delete(uid, pod) for pod in step.delete))

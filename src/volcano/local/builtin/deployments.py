@@ -14,28 +14,35 @@ from volcano.kube.errors import AlreadyExists, NotFound
 from volcano.kube.informer import Callbacks
 from volcano.local.builtin import progress, rollout
 from volcano.local.builtin.controller import Controller
-from volcano.local.builtin.world import BY_CONTROLLER
+from volcano.local.builtin.dependents import Dependents, document_meta
+from volcano.local.builtin.views import document_controller_uid
 
 
 class DeploymentController(Controller):
     name = "deployment"
 
     def connect(self) -> None:
-        self.world.deployments.add_handler(Callbacks(self._add, lambda _old, new: self._add(new)))
-        self.world.replica_sets.add_handler(
-            Callbacks(self._add_owner, lambda _old, new: self._add_owner(new), self._add_owner)
+        world = self.world
+        self._replica_sets = Dependents(
+            *(self.client, REPLICA_SETS.untyped, world.replica_sets, document_meta, DEPLOYMENTS, world.deployments)
         )
+        world.deployments.add_handler(Callbacks(self._add, lambda _old, new: self._add(new)))
+        world.replica_sets.add_handler(Callbacks(self._add_owner, self._changed, self._add_owner))
 
     def _add_owner(self, replica_set: JsonObject) -> None:
-        for owner in replica_set["metadata"].get("ownerReferences") or []:
-            if owner.get("controller") and owner["kind"] == "Deployment":
-                self.queue.add(f"{replica_set['metadata']['namespace']}/{owner['name']}")
+        for key in self._replica_sets.concerned(replica_set):
+            self.queue.add(key)
+
+    def _changed(self, old: JsonObject, new: JsonObject) -> None:
+        if document_controller_uid(old) != document_controller_uid(new):
+            self._add_owner(old)
+        self._add_owner(new)
 
     async def reconcile(self, key: str) -> float | None:
         deployment = self.world.deployments.store.get(key)
         if deployment is None or "deletionTimestamp" in deployment["metadata"]:
             return None
-        replica_sets = self.world.replica_sets.by_index(BY_CONTROLLER, deployment["metadata"]["uid"])
+        replica_sets = await self._replica_sets.claim(deployment)
         await self._perform(deployment, rollout.plan(deployment, replica_sets))
         return await self._report(deployment, replica_sets)
 

@@ -16,10 +16,10 @@ from volcano.api.resources import PODS
 from volcano.kube.errors import AlreadyExists, NotFound
 from volcano.kube.informer import Callbacks, Informer
 from volcano.local.builtin.controller import Controller
+from volcano.local.builtin.dependents import Dependents, pod_meta
 from volcano.local.builtin.expectations import Expectations
 from volcano.local.builtin.revisions import Revisions
 from volcano.local.builtin.views import PodView, controller_of
-from volcano.local.builtin.world import BY_CONTROLLER
 
 
 class OwnerController(Controller):
@@ -33,7 +33,14 @@ class OwnerController(Controller):
         self.revisions = Revisions(self.client, self.kind)
         self.owners: Informer[JsonObject] = self.world.heads(self.resource)
         self.owners.add_handler(Callbacks(self._add, lambda _old, new: self._add(new), self._forget))
-        self.world.pods.add_handler(Callbacks(self._pod_seen, lambda _old, new: self._pod_seen(new), self._pod_gone))
+        self._pods = Dependents(
+            *(self.client, PODS.untyped, self.world.pods, pod_meta, self.resource, self.owners), may_take=self.may_take
+        )
+        self.world.pods.add_handler(Callbacks(self._pod_seen, self._pod_changed, self._pod_gone))
+
+    def may_take(self, owner: JsonObject, pod: PodView) -> bool:
+        """Whether an orphan that has the labels may become a pod of `owner`."""
+        return True
 
     @abstractmethod
     async def step(self, owner: JsonObject, pods: list[PodView]) -> JsonObject:
@@ -46,7 +53,7 @@ class OwnerController(Controller):
         uid = owner["metadata"]["uid"]
         if not self._expectations.are_met(uid, self.world.pods.store, time.time()):
             return 1.0
-        status = await self.step(owner, list(self.world.pods.by_index(BY_CONTROLLER, uid)))
+        status = await self.step(owner, await self._pods.claim(owner))
         stored = owner.get("status") or {}
         if any(stored.get(name) != value for name, value in status.items() if value or name in stored):
             await self._report(owner, status)
@@ -94,6 +101,11 @@ class OwnerController(Controller):
     def _pod_seen(self, pod: PodView) -> None:
         self._follow(pod, is_going=pod.metadata.deletion_timestamp is not None)
 
+    def _pod_changed(self, old: PodView, new: PodView) -> None:
+        if controller_of(old.metadata.owner_references) != controller_of(new.metadata.owner_references):
+            self._follow(old, is_going=True)
+        self._pod_seen(new)
+
     def _pod_gone(self, pod: PodView) -> None:
         self._follow(pod, is_going=True)
 
@@ -101,4 +113,5 @@ class OwnerController(Controller):
         owner = controller_of(pod.metadata.owner_references)
         if owner is not None and owner.kind == self.kind:
             self._expectations.seen(owner.uid, pod.metadata.key, is_going=is_going)
-            self.queue.add(f"{pod.metadata.namespace}/{owner.name}")
+        for key in self._pods.concerned(pod):
+            self.queue.add(key)

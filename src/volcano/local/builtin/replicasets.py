@@ -14,10 +14,10 @@ from volcano.kube.errors import NotFound
 from volcano.kube.informer import Callbacks
 from volcano.local.builtin import scaling
 from volcano.local.builtin.controller import Controller
+from volcano.local.builtin.dependents import Dependents, pod_meta
 from volcano.local.builtin.expectations import Expectations
 from volcano.local.builtin.podmaking import pod_from_template
 from volcano.local.builtin.views import PodView, controller_of
-from volcano.local.builtin.world import BY_CONTROLLER
 
 _FIRST_BATCH = 1
 _LARGEST_BATCH = 64
@@ -28,31 +28,41 @@ class ReplicaSetController(Controller):
 
     def connect(self) -> None:
         self._expectations = Expectations()
-        self.world.replica_sets.add_handler(Callbacks(self._add, lambda _old, new: self._add(new), self._forget))
-        self.world.pods.add_handler(Callbacks(self._pod_seen, lambda _old, new: self._pod_seen(new), self._pod_gone))
+        world = self.world
+        self._pods = Dependents(
+            *(self.client, PODS.untyped, world.pods, pod_meta, REPLICA_SETS, world.replica_sets),
+            may_take=lambda _owner, pod: pod.is_active,
+        )
+        world.replica_sets.add_handler(Callbacks(self._add, lambda _old, new: self._add(new), self._forget))
+        world.pods.add_handler(Callbacks(self._pod_seen, self._pod_changed, self._pod_gone))
 
     def _forget(self, document: JsonObject) -> None:
         self._expectations.forget(document["metadata"]["uid"])
 
     def _pod_seen(self, pod: PodView) -> None:
-        owner = controller_of(pod.metadata.owner_references)
-        if owner is not None and owner.kind == "ReplicaSet":
-            is_going = pod.metadata.deletion_timestamp is not None
-            self._expectations.seen(owner.uid, pod.metadata.key, is_going=is_going)
-            self.queue.add(f"{pod.metadata.namespace}/{owner.name}")
+        self._follow(pod, is_going=pod.metadata.deletion_timestamp is not None)
+
+    def _pod_changed(self, old: PodView, new: PodView) -> None:
+        if controller_of(old.metadata.owner_references) != controller_of(new.metadata.owner_references):
+            self._follow(old, is_going=True)
+        self._pod_seen(new)
 
     def _pod_gone(self, pod: PodView) -> None:
+        self._follow(pod, is_going=True)
+
+    def _follow(self, pod: PodView, *, is_going: bool) -> None:
         owner = controller_of(pod.metadata.owner_references)
         if owner is not None and owner.kind == "ReplicaSet":
-            self._expectations.seen(owner.uid, pod.metadata.key, is_going=True)
-            self.queue.add(f"{pod.metadata.namespace}/{owner.name}")
+            self._expectations.seen(owner.uid, pod.metadata.key, is_going=is_going)
+        for key in self._pods.concerned(pod):
+            self.queue.add(key)
 
     async def reconcile(self, key: str) -> float | None:
         replica_set = self.world.replica_sets.store.get(key)
         if replica_set is None:
             return None
         uid = replica_set["metadata"]["uid"]
-        pods = self.world.pods.by_index(BY_CONTROLLER, uid)
+        pods = await self._pods.claim(replica_set)
         may_act = self._expectations.are_met(uid, self.world.pods.store, time.time())
         if may_act and "deletionTimestamp" not in replica_set["metadata"]:
             await self._scale(replica_set, scaling.plan(replica_set, pods))

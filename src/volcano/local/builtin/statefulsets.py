@@ -32,6 +32,10 @@ class StatefulSetController(OwnerController):
             await self.delete(owner, pod)
         return ordinals.status(owner, pods, revision, outdated)
 
+    def may_take(self, owner: JsonObject, pod: PodView) -> bool:
+        """Its pods are known by their numbers."""
+        return ordinals.ordinal(owner, pod) is not None
+
     def _may_differ(self, owner: JsonObject, revision: str) -> bool:
         """Whether pods of an older template can be around: only then are their labels worth a request."""
         status = owner.get("status") or {}

@@ -17,6 +17,10 @@ from volcano.api.resources import PODS
 
 T = TypeVar("T")
 
+_CHOOSING = frozenset(
+    {("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("apps/v1", "DaemonSet"), ("batch/v1", "Job")}
+)
+
 
 class Marks(Model, kw_only=True):
     """The one annotation that informers look for; the others are not kept."""
@@ -43,6 +47,12 @@ class Meta(Model, kw_only=True):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+class LabelledMeta(Meta, kw_only=True):
+    """Of what controllers choose by its labels."""
+
+    labels: dict[str, str] = field(default_factory=dict)
+
+
 class Head(Model, kw_only=True):
     """Any object, by its metadata."""
 
@@ -65,9 +75,15 @@ class PodStatusView(Model, kw_only=True):
 
 
 class PodView(Model, kw_only=True):
-    metadata: Meta = field(default_factory=Meta)
+    metadata: LabelledMeta = field(default_factory=LabelledMeta)
     spec: PodSpecView = field(default_factory=PodSpecView)
     status: PodStatusView = field(default_factory=PodStatusView)
+
+    def __post_init__(self) -> None:
+        """Labels are kept only of pods that controllers of ours may choose: those of jobs are many."""
+        controller = controller_of(self.metadata.owner_references)
+        if controller is not None and (controller.api_version, controller.kind) not in _CHOOSING:
+            self.metadata.labels = {}
 
     @property
     def is_active(self) -> bool:

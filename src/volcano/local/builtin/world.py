@@ -18,6 +18,8 @@ from volcano.local.builtin.views import POD_VIEWS, Head, PodView, controller_of,
 BY_CONTROLLER = "controller"
 BY_NODE = "node"
 BY_NAMESPACE = "namespace"
+ORPHANS = "orphans"
+"""By namespace, what has no controller."""
 
 
 class World:
@@ -28,10 +30,23 @@ class World:
         self._heads: dict[str, Informer[Head]] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self.pods: Informer[PodView] = Informer(
-            client, POD_VIEWS, indexers={BY_CONTROLLER: _pod_controller, BY_NODE: lambda pod: [pod.spec.node_name]}
+            client,
+            POD_VIEWS,
+            indexers={
+                BY_CONTROLLER: _pod_controller,
+                ORPHANS: lambda pod: [] if _pod_controller(pod) else [pod.metadata.namespace],
+                BY_NODE: lambda pod: [pod.spec.node_name],
+            },
         )
         self.replica_sets: Informer[JsonObject] = Informer(
-            client, REPLICA_SETS.untyped, indexers={BY_CONTROLLER: lambda document: [document_controller_uid(document)]}
+            client,
+            REPLICA_SETS.untyped,
+            indexers={
+                BY_CONTROLLER: lambda document: [document_controller_uid(document)],
+                ORPHANS: lambda document: (
+                    [] if document_controller_uid(document) else [document["metadata"]["namespace"]]
+                ),
+            },
         )
         self.deployments: Informer[JsonObject] = Informer(client, DEPLOYMENTS.untyped)
         self.jobs: Informer[JsonObject] = Informer(client, BATCH_JOBS.untyped)
