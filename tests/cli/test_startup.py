@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.waiting import eventually
+from volcano.api.resources import JOBS
 from volcano.testing.cluster import LocalCluster, local_cluster
 
 HEAVY = (
@@ -33,6 +35,7 @@ HEAVY = (
     "volcano.webhooks",
     "yaml",
 )
+ENGINE = ("cryptography", "numpy", "volcano.scheduler")
 MOST_MODULES = 230
 """Python with nothing has 60, click with TLS 100 more."""
 PROGRAM = """
@@ -83,9 +86,37 @@ def cluster() -> Iterator[LocalCluster]:
 @pytest.mark.xdist_group("startup")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_imports_no_more_than_it_needs(command: str, cluster: LocalCluster) -> None:
+    status, modules = loaded(command, cluster)
+
+    assert status == 0
+    assert [module for module in modules if module in HEAVY] == []
+    assert len(modules) < MOST_MODULES
+
+
+@pytest.mark.xdist_group("startup")
+@pytest.mark.parametrize("command", ["vcctl doctor", "vcctl explain pod nobody", "vcctl explain job ended"])
+def test_the_engine_is_loaded_only_for_what_it_decides(command: str, cluster: LocalCluster) -> None:
+    if command.endswith("ended"):
+        spec = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox", "command": ["true"]}]}
+        tasks = [{"name": "t", "replicas": 1, "template": {"spec": spec}}]
+        job = {"metadata": {"name": "ended", "namespace": "default"}, "spec": {"tasks": tasks}}
+        cluster.run(cluster.client.create(JOBS.untyped, job))
+
+        def has_ended() -> bool:
+            found = cluster.run(cluster.client.get(JOBS.untyped, "ended", "default"))
+            return bool(found.get("status", {}).get("state", {}).get("phase") == "Completed")
+
+        eventually("the job to end", has_ended)
+    status, modules = loaded(command, cluster)
+
+    assert (status == 0) == (not command.endswith("nobody"))
+    assert [module for module in modules if module in ENGINE] == []
+
+
+def loaded(command: str, cluster: LocalCluster) -> tuple[int, list[str]]:
+    """The exit status of a command, and what it has imported when it ends."""
     name = command.split(maxsplit=1)[0]
     module = "volcano.cli.main" if name == "vcctl" else f"volcano.cli.slurm.{name}"
-
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, module, *command.split()],
         env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig)},
@@ -94,8 +125,5 @@ def test_a_command_imports_no_more_than_it_needs(command: str, cluster: LocalClu
         timeout=120,
         check=False,
     )
-
-    assert done.returncode == 0, done.stderr
-    modules = done.stderr.splitlines()[-1].split()
-    assert [module for module in modules if module in HEAVY] == []
-    assert len(modules) < MOST_MODULES
+    assert done.stderr, done
+    return done.returncode, done.stderr.splitlines()[-1].split()

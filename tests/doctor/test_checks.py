@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from volcano.api import builtin_schemas, crds
-from volcano.api.resources import ALL_VOLCANO
+from volcano.api.resources import ALL_VOLCANO, Resource
 from volcano.doctor import examine
+from volcano.doctor.definitions import fields_of
 from volcano.doctor.findings import Facts, Severity
 from volcano.local.cluster import DEFAULT_SCHEDULER_CONF
 from volcano.webhooks.certificates import issue
@@ -73,7 +74,7 @@ HEALTHY = Facts(
         "nodes": [{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi"}}}],
     },
     refusal="admission webhook denied the request: job 'minAvailable' should not be greater than total replicas",
-    expected=EXPECTED,
+    expected=ALL_VOLCANO,
 )
 
 
@@ -114,6 +115,13 @@ def test_a_definition_that_is_missing_or_not_served() -> None:
         f'error: CRD {first["metadata"]["name"]} is not served: "jobs" is already in use',
         f"error: CRD {second['metadata']['name']} does not exist",
     ]
+
+
+@pytest.mark.parametrize("resource", ALL_VOLCANO, ids=lambda resource: resource.kind)
+def test_the_fields_that_are_looked_for_are_those_of_the_schema(resource: Resource[Any]) -> None:
+    schema = crds.object_schema(resource, builtin_schemas.load())["properties"]
+    parts = {part: schema[part].get("properties", {}) for part in ("spec", "status") if part in schema}
+    assert fields_of(resource) == {f"{part}.{field}" for part, fields in parts.items() for field in fields}
 
 
 def test_definitions_of_other_versions() -> None:

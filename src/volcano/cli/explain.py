@@ -49,8 +49,6 @@ def explain(
     kubeconfig: str,
 ) -> None:
     """Say why something waits: the refusing stage, what is needed and what there is, who is in the way, what helps."""
-    from volcano.scheduler.daemon.flags import Flags
-
     singular = resource_of(kind).singular
     if singular not in KINDS:
         raise misuse(f"there is nothing to explain about a {kind}: say {', '.join(KINDS)}")
@@ -58,15 +56,15 @@ def explain(
         documents, conf = read(files), ""
         beside = documents
     else:
-        asked = name if singular == "job" else ""
-        documents, conf, beside = ask(
-            partial(_live, scheduler_namespace=scheduler_namespace, job=asked, namespace=namespace), master, kubeconfig
-        )
+        look = partial(_live, kind=singular, name=name, namespace=namespace, scheduler_namespace=scheduler_namespace)
+        documents, conf, beside = ask(look, master, kubeconfig)
     job = _job(beside, name, namespace) if singular == "job" else None
     if job is not None and (record := by_itself(job)) is not None:
         found = {"job": f"{namespace}/{name}", "reason": record}
         click.echo(_text(found) if output == "text" else dump(found, output), nl=False)
         return
+    from volcano.scheduler.daemon.flags import Flags  # the engine is slow to load: only for what it decides
+
     try:
         decided = cycle(documents, read_conf(scheduler_conf) or conf, namespace=namespace)
         for warning in decided.warnings:
@@ -83,22 +81,32 @@ def explain(
 
 
 async def _live(
-    client: Client, *, scheduler_namespace: str, job: str, namespace: str
+    client: Client, *, kind: str, name: str, namespace: str, scheduler_namespace: str
 ) -> tuple[list[Document], str, list[Document]]:
-    """What decisions depend on, the configuration, and the `job` (if one is named) with the events around it."""
+    """What decisions depend on, the configuration, and the job (if one is asked about) with the events around it.
+
+    Of a job that no scheduler looks at, the job alone.
+    """
     from volcano.api.resources import EVENTS
     from volcano.jobs.whole import read_cluster
     from volcano.kube.errors import Forbidden, NotFound
 
-    documents, conf = await read_cluster(client, scheduler_namespace)
     beside: list[Document] = []
-    if job:
-        with suppress(NotFound):  # a podgroup without a vcjob is found by its name, too
-            found = await client.get(JOBS.untyped, job, namespace)
+    resource = resource_of(kind)
+    try:
+        found = await client.get(resource.untyped, name, namespace if resource.namespaced else None)
+    except NotFound as error:
+        if kind != "job":  # a podgroup without a vcjob is found by its name, too
+            place = f"{namespace}/{name}" if resource.namespaced else name
+            raise fail(f"{kind} {place} does not exist") from error
+    else:
+        if kind == "job":
             beside.append({**found, "apiVersion": JOBS.api_version, "kind": JOBS.kind})
-        with suppress(Forbidden):  # they only explain the job
-            beside += [{**one, "kind": "Event"} for one in (await client.list(EVENTS.untyped, namespace)).items]
-    return documents, conf, beside
+            if by_itself(beside[0]) is not None:
+                return [], "", beside
+            with suppress(Forbidden):  # they only explain the job
+                beside += [{**one, "kind": "Event"} for one in (await client.list(EVENTS.untyped, namespace)).items]
+    return *await read_cluster(client, scheduler_namespace), beside
 
 
 def _job(documents: Sequence[Document], name: str, namespace: str) -> Document | None:

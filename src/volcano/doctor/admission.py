@@ -7,8 +7,6 @@ import datetime
 from collections.abc import Iterator
 from typing import Final
 
-from cryptography import x509
-
 from volcano.api.meta import JsonObject
 from volcano.doctor.findings import Facts, Finding, error, name_of, warning
 
@@ -67,6 +65,8 @@ def _judged(facts: Facts, subject: str, webhook: JsonObject) -> Iterator[Finding
 
 
 def _expiry(facts: Facts, subject: str, encoded: str) -> Iterator[Finding]:
+    from cryptography import x509  # slow to load, and not every cluster has certificates to look at
+
     try:
         certificates = x509.load_pem_x509_certificates(base64.b64decode(encoded, validate=True))
     except ValueError:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano.api import builtin_schemas, crds, resources
+from volcano.api import resources
 from volcano.api.meta import JsonObject
 from volcano.doctor import nodes
 from volcano.doctor.findings import Facts
@@ -56,13 +56,12 @@ async def gather(client: Client, namespace: str, now: datetime.datetime) -> Fact
     objects["pods"] = await _on(client, nodes.gone(objects["events"], now), unseen)
     objects["podgroups"] = await _some(client, resources.PODGROUPS, unseen)
     objects["secrets"] = await _secret(client, namespace, unseen)
-    schemas = builtin_schemas.load()
     return Facts(
         now=now,
         version=version,
         objects=objects,
         refusal=await _refusal(client, unseen),
-        expected=[crds.crd(resource, schemas) for resource in resources.ALL_VOLCANO],
+        expected=resources.ALL_VOLCANO,
         unseen=unseen,
     )
 

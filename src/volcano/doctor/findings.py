@@ -6,9 +6,10 @@ import datetime
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from volcano.api.meta import JsonObject
+from volcano.api.resources import Resource
 
 
 class Severity(enum.StrEnum):
@@ -39,8 +40,8 @@ class Facts:
     """By plural name; of podgroups only some, of pods those on nodes that were deleted: there may be too many."""
     refusal: str = ""
     """How the admission of an impossible job was answered; "" when it was let in."""
-    expected: Sequence[JsonObject] = ()
-    """The CustomResourceDefinitions of this version."""
+    expected: Sequence[Resource[Any]] = ()
+    """What this version defines."""
     unseen: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, plural: str) -> Sequence[JsonObject]:
