@@ -93,7 +93,7 @@ def test_a_deployment_is_scaled_and_finds_its_pods(api: Any) -> None:
     made.wait("condition=Available", timeout=120)
 
     assert made.replicas == 2
-    assert len(made.pods()) == 2
+    eventually("the second pod", lambda: len(made.pods()) == 2)
 
 
 def test_deletions_are_waited_for(api: Any) -> None:

@@ -29,7 +29,7 @@ Daemon = Callable[[Client, str, asyncio.Event], Awaitable[None]]
 async def run_scheduler(client: Client, health: str, stop: asyncio.Event) -> None:
     flags = SchedulerFlags(healthz_address=health, enable_metrics=False, leader_elect_resource_namespace="ours")
     daemon = Scheduler(client, flags)
-    servers = await scheduler._listen(daemon, flags)
+    servers = await scheduler.listen(daemon, flags)
     await daemon.run(stop)
     for server in servers:
         await server.close(grace_seconds=0.1)

@@ -133,7 +133,7 @@ def test_the_mpi_operator_overwrites_the_specification_of_its_group(site: Site) 
     """Named as the MPIJob; launcher and workers start together, though the group is written anew in between."""
     site.kubectl.create(group("pi", 3, priorityClassName="system-node-critical"))
     names = {GROUP: "pi"}
-    site.kubectl.create(*(pod(f"pi-worker-{index}", "sleep", "60", **names) for index in range(2)))
+    site.kubectl.create(*(pod(f"pi-worker-{index}", "sleep", "600", **names) for index in range(2)))
     spec = {"minMember": 3, "queue": "default", "minResources": {"cpu": "300m"}}
     site.kubectl.overwrite("pg", "pi", lambda group: group.update(spec=spec))
     assert phases(site) == ["Pending", "Pending"]
@@ -181,7 +181,7 @@ def test_the_trainer_applies_its_group(site: Site) -> None:
 def test_kuberay_lets_its_group_go_to_zero(site: Site) -> None:
     site.kubectl.create({**group("ray-r-pg", 2), "status": {"phase": "Pending"}})
     names = {GROUP: "ray-r-pg", "volcano.sh/task-spec": "ray-r-pg"}
-    site.kubectl.create(pod("head", "sleep", "60", **names), pod("worker", "sleep", "60", **names))
+    site.kubectl.create(pod("head", "sleep", "600", **names), pod("worker", "sleep", "600", **names))
     eventually("head and worker to run", lambda: phases(site) == ["Running", "Running"])
 
     site.kubectl("patch", "pg", "ray-r-pg", "--type=merge", "-p", '{"spec":{"minMember":0,"minResources":null}}')

@@ -165,8 +165,9 @@ def test_top_shows_what_runs_and_where(kubectl: Kubectl) -> None:
 
 
 def test_commands_run_inside_a_container(kubectl: Kubectl) -> None:
-    kubectl.create(pod("p", "sh", "-c", "echo hello > note; sleep 100", hostname="inside"))
+    kubectl.create(pod("p", "sh", "-c", "echo hello > note; echo written; sleep 600", hostname="inside"))
     kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s")
+    eventually("the note to be written", lambda: "written" in kubectl("logs", "p").out)
 
     assert kubectl("exec", "p", "--", "cat", "note").out == "hello\n"
     assert kubectl("exec", "p", "--", "sh", "-c", "echo out; echo err >&2").err == "err\n"

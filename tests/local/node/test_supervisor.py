@@ -345,7 +345,7 @@ def test_a_container_that_fails_to_live_is_restarted(supervised: Supervised) -> 
     pid = supervised.start(pod_plan(main))
     supervised.running()
     (supervised.root / "sick").touch()
-    eventually("a restart", lambda: supervised.report()["containers"]["main"]["restarts"] == 1)
+    eventually("a restart", lambda: supervised.report()["containers"]["main"]["restarts"] >= 1)
     supervised.stop(pid, 0)
     supervised.finished()
 
