@@ -29,6 +29,7 @@ CHART = ROOT / "charts" / "volcano"
 MANIFESTS = ROOT / "installer" / "volcano.yaml"
 NAMESPACE = "volcano-system"
 ENDPOINT = Endpoint(namespace="RELEASE-NAMESPACE", service="SERVICE")
+CONTROLLERS = "system:serviceaccount:RELEASE-NAMESPACE:CONTROLLERS"
 HEADER = "# Written by tools/chart.py from the program: change that, then run it again.\n"
 PLAIN = """\
 # Volcano with the chart's defaults: kubectl apply --server-side -f volcano.yaml
@@ -60,7 +61,7 @@ def files() -> Iterator[tuple[Path, str]]:
 def webhooks() -> Iterator[Any]:
     """The webhook configurations with a hole for each thing that only an installation knows."""
     for rule in RULES:
-        configuration = msgspec.to_builtins(configuration_of(rule, ENDPOINT, "", ("SCHEDULER-NAME",)))
+        configuration = msgspec.to_builtins(configuration_of(rule, ENDPOINT, "", ("SCHEDULER-NAME",), CONTROLLERS))
         kind = "MutatingWebhookConfiguration" if is_mutating(rule) else "ValidatingWebhookConfiguration"
         for webhook in configuration["webhooks"]:
             webhook["clientConfig"].pop("caBundle", None)

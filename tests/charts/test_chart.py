@@ -142,6 +142,17 @@ class TestRendered:
         (role,) = (one for one in of_kind(documents, "ClusterRole") if one["metadata"]["name"] == "volcano-admission")
         assert registered == {name for rule in role["rules"] for name in rule.get("resourceNames", ())}
 
+    def test_the_controllers_podgroups_are_known_by_their_account(self) -> None:
+        documents = cluster_chart.parts()
+        accounts = [one["metadata"] for one in of_kind(documents, "ServiceAccount")]
+        (account,) = (one for one in accounts if one["name"].endswith("-controllers"))
+        hooks = [hook for one in of_kind(documents, "ValidatingWebhookConfiguration") for hook in one["webhooks"]]
+        (hook,) = (hook for hook in hooks if hook["name"] == "validatepodgroup.volcano.sh")
+
+        (condition,) = hook["matchConditions"]
+
+        assert f"'system:serviceaccount:{account['namespace']}:{account['name']}'" in condition["expression"]
+
     @pytest.mark.parametrize(
         ("setting", "says"),
         [

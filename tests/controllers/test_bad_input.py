@@ -10,6 +10,7 @@ import pytest
 from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
 from tests.controllers.test_cronjobs import at, reasons, submit as submit_cronjob
 from tests.controllers.test_jobflows import after, has_jobs, make_flow, make_template, told
+from tests.controllers.test_other_lives import is_state, make_queue, order
 from tests.waiting import until
 from volcano.api import resources
 from volcano.api.keys import AFTER
@@ -177,6 +178,22 @@ def test_a_queue_that_does_not_exist_is_waited_for() -> None:
             await world.submit(queue="later")
             await waits(world, "QueueMissing", "queue 'later' of job default/train does not exist")
             await world.client.create(resources.QUEUES.untyped, {"metadata": {"name": "later"}, "spec": {"weight": 1}})
+            await starts(world)
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_a_queue_that_was_closed_in_the_meantime_is_waited_for() -> None:
+    async def main() -> None:
+        async with bench() as world:
+            await make_queue(world, "shut")
+            await until(lambda: is_state(world, "shut", "Open"))
+            await order(world, "CloseQueue", "shut")
+            await until(lambda: is_state(world, "shut", "Closed"))
+            await world.submit(queue="shut")
+            await waits(world, "QueueClosed", "queue 'shut' of job default/train is Closed")
+            await order(world, "OpenQueue", "shut")
             await starts(world)
 
     asyncio.run(main())

@@ -16,7 +16,7 @@ from volcano.controllers.job import machine, policies
 from volcano.controllers.job.events import SYNC, Event, podgroup_changed
 from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.members import Member, Members
-from volcano.controllers.job.sync import QueueMissing
+from volcano.controllers.job.sync import QueueClosed, QueueMissing
 from volcano.controllers.job.vocabulary import Action, EventKind, Phase
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -280,6 +280,14 @@ def test_edits_of_the_job_reach_its_podgroup() -> None:
 def test_a_missing_queue_is_named() -> None:
     with pytest.raises(QueueMissing, match="queue 'q' of job n/j does not exist"):
         machine.step(job(), Members(), None, SYNC, NOW, Facts(queue_exists=False))
+
+
+def test_a_closed_queue_takes_no_new_podgroup_and_leaves_those_it_has() -> None:
+    closed = Facts(queue_closed="Closing")
+
+    with pytest.raises(QueueClosed, match="queue 'q' of job n/j is Closing"):
+        machine.step(job(), Members(), None, SYNC, NOW, closed)
+    assert machine.step(job(), Members(), group(), SYNC, NOW, closed).create
 
 
 def test_partitions_restart_on_their_own() -> None:

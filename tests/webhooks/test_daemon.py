@@ -34,6 +34,7 @@ from volcano.webhooks.rules import RULES
 SERVICE = ["--webhook-namespace=volcano-system", "--webhook-service-name=hooks"]
 FLAGS = ["--listen-address=127.0.0.1:0", "--enable-healthz=false", "--graceful-shutdown-time=1s"]
 JOBS_VALIDATE = "volcano-admission-service-jobs-validate"
+GROUPS_VALIDATE = "volcano-admission-service-podgroups-validate"
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
@@ -195,12 +196,15 @@ def test_pods_of_others_start_while_we_are_down(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(conditions, "engine", no_engine)
 
     async def scenario() -> None:
-        async with api() as client, daemon(client):
+        paths = "/jobs/validate,/pods/mutate,/pods/validate,/podgroups/validate"
+        async with api() as client, daemon(client, "--controllers-user=volcano", f"--enabled-admission={paths}"):
             mutates, validates = (f"volcano-admission-service-pods-{verb}" for verb in ("mutate", "validate"))
             mutating = await until(lambda: client.get(MUTATING_WEBHOOKS.untyped, mutates))
             assert mutating["webhooks"][0]["failurePolicy"] == "Ignore"
             validating = await until(lambda: client.get(VALIDATING_WEBHOOKS.untyped, validates))
             assert validating["webhooks"][0]["failurePolicy"] == "Ignore", "this server evaluates no conditions"
+            groups = await until(lambda: client.get(VALIDATING_WEBHOOKS.untyped, GROUPS_VALIDATE))
+            assert groups["webhooks"][0]["failurePolicy"] == "Fail"
 
     run(scenario)
 
@@ -219,6 +223,43 @@ def test_servers_that_evaluate_conditions_ask_about_our_pods_alone():
     ours, marked = (condition.expression for condition in webhook.match_conditions)
     assert "'volcano'" in ours
     assert "'volcano.sh/jdb-min-available' in object.metadata.annotations" in marked
+
+
+@pytest.mark.parametrize(
+    ("user", "kind", "version", "asks"),
+    [
+        ("controllers", "Job", "batch.volcano.sh/v1alpha1", False),
+        ("controllers", "Job", "batch/v1", True),
+        ("controllers", "ReplicaSet", "apps/v1", True),
+        ("controllers", "", "", True),
+        ("somebody", "Job", "batch.volcano.sh/v1alpha1", True),
+    ],
+)
+def test_nobody_is_asked_about_podgroups_that_the_job_controller_makes(
+    user: str, kind: str, version: str, asks: bool
+) -> None:
+    pytest.importorskip("cel_expr_python", reason="the extra volcano[cel] is not installed")
+    owners = [{"kind": kind, "apiVersion": version, "name": "j", "uid": "u"}]
+    group = {"metadata": {"ownerReferences": owners} if kind else {}}
+    values = {"object": group, "request": {"userInfo": {"username": user}}}
+
+    assert conditions.hold(podgroup_conditions("controllers"), values) == asks
+
+
+def test_everybody_is_asked_about_podgroups_where_the_controllers_are_not_known() -> None:
+    assert podgroup_conditions("") == []
+
+
+def podgroup_conditions(controllers: str) -> list[dict[str, Any]]:
+    rule = next(rule for rule in RULES if rule.path == "/podgroups/validate")
+    [webhook] = configuration_of(rule, HookEndpoint(url="https://hooks"), "", ("volcano",), controllers).webhooks
+    found: list[dict[str, Any]] = msgspec.to_builtins(webhook.match_conditions)
+    return found
+
+
+def test_a_user_is_a_name_without_quotes() -> None:
+    with pytest.raises(OptionsError, match="--controllers-user"):
+        parse(["--webhook-url=https://hooks", "--controllers-user=a' || true || '"])
 
 
 def test_replicas_share_one_certificate_and_a_spoiled_one_is_replaced():

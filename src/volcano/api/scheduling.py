@@ -165,3 +165,8 @@ class Queue(Model, kw_only=True):
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
     spec: Annotated[QueueSpec, Schema(doc="What the queue may use.")] = field(default_factory=QueueSpec)
     status: Annotated[QueueStatus, Schema(doc="What the queue uses.")] = field(default_factory=QueueStatus)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes new work. One that its controller has not seen yet has no state: it is about to be open."""
+        return self.status.state in ("", "Open")

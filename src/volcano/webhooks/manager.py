@@ -82,7 +82,7 @@ async def run(
     groups = followed(options.admission_conf) if options.admission_conf is not None else None
     world = WatchedWorld(client, namespaces=any(rule.path == "/podgroups/mutate" for rule in options.rules))
     names = options.settings.scheduler_names
-    registrar = Registrar(client, options.rules, options.endpoint, names, create=options.register)
+    registrar = Registrar(client, options.rules, options.endpoint, names, options.controllers, create=options.register)
     presence = Presence(identity_source(client, options), registrar, client_authority=options.client_authority)
     webhooks = Webhooks(options.rules, world, lambda: with_groups(options.settings, groups), registry)
     recorder = EventRecorder(client, PROGRAM)

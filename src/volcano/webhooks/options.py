@@ -42,6 +42,7 @@ class Flags:
     webhook_url: str = flag("", "URL of the webhooks when they are not behind a Service")
     register_webhooks: bool = flag(True, "create the webhook configurations that do not exist")
     enabled_admission: str = flag(DEFAULT_ADMISSION, "comma-separated paths to serve")
+    controllers_user: str = flag("", "who makes the podgroups of jobs: registered webhooks are not asked about these")
     scheduler_name: list[str] = flag(  # noqa: RUF009 - makes a dataclass field
         ["volcano"], "judge pods with this schedulerName; may be repeated", repeat="array"
     )
@@ -82,6 +83,7 @@ class Options:
     secret_name: str = SECRET_NAME
     certificate_files: tuple[Path, Path, Path] | None = None
     client_authority: Path | None = None
+    controllers: str = ""
     register: bool = True
     kubeconfig: str | None = None
     master: str | None = None
@@ -110,6 +112,7 @@ def parse(arguments: Sequence[str]) -> Options:
         secret_name=given.webhook_secret_name,
         certificate_files=_certificate_files(given),
         client_authority=Path(given.client_ca_file) if given.client_ca_file else None,
+        controllers=_user(given.controllers_user),
         register=given.register_webhooks,
         kubeconfig=given.kubeconfig or None,
         master=given.master or None,
@@ -127,6 +130,12 @@ def _rules(enabled: str) -> tuple[Rule, ...]:
                 f"enabled admission {path} not found on the admission registered map: there are {', '.join(known)}"
             )
     return tuple(known[path] for path in dict.fromkeys(paths))
+
+
+def _user(name: str) -> str:
+    if not all(character.isalnum() or character in ":.@_-/" for character in name):
+        raise OptionsError(f"--controllers-user {name}: give a user name such as system:serviceaccount:NAMESPACE:NAME")
+    return name
 
 
 def _listen(address: str, port: int) -> tuple[str, int]:

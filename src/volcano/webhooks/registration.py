@@ -100,6 +100,7 @@ class Registrar:
         rules: Sequence[Rule],
         endpoint: Endpoint,
         scheduler_names: tuple[str, ...],
+        controllers: str = "",
         *,
         create: bool,
     ) -> None:
@@ -107,6 +108,7 @@ class Registrar:
         self._rules = rules
         self._endpoint = endpoint
         self._scheduler_names = scheduler_names
+        self._controllers = controllers
         self._create = create
 
     async def register(self, authorities: bytes) -> None:
@@ -156,7 +158,7 @@ class Registrar:
 
     async def _made(self, rule: Rule, bundle: str) -> bool:
         """Create the configuration of `rule`; False when another replica was faster."""
-        configuration = configuration_of(rule, self._endpoint, bundle, self._scheduler_names)
+        configuration = configuration_of(rule, self._endpoint, bundle, self._scheduler_names, self._controllers)
         resource: Resource[Any] = MUTATING_WEBHOOKS if is_mutating(rule) else VALIDATING_WEBHOOKS
         try:
             await self._client.create(resource, configuration)
@@ -165,15 +167,16 @@ class Registrar:
         except Invalid as refusal:
             if not _is_about_conditions(refusal):
                 raise
-            return await self._made_without_conditions(resource, configuration)
+            return await self._made_without_conditions(resource, configuration, rule)
         log.info("registered %s", configuration.metadata.name)
         return True
 
-    async def _made_without_conditions(self, resource: Resource[Any], configuration: Configuration) -> bool:
+    async def _made_without_conditions(self, resource: Resource[Any], configuration: Configuration, rule: Rule) -> bool:
         """For a server that evaluates none: it asks about every pod, and must not wait for us with those of others."""
         for webhook in configuration.webhooks:
             webhook.match_conditions = []
-            webhook.failure_policy = "Ignore"
+            if rule.resource == "pods":
+                webhook.failure_policy = "Ignore"
         try:
             await self._client.create(resource, configuration)
         except AlreadyExists:
@@ -195,8 +198,10 @@ def configuration_name(rule: Rule) -> str:
     return PREFIX + rule.path.replace("/", "-")
 
 
-def configuration_of(rule: Rule, endpoint: Endpoint, bundle: str, scheduler_names: tuple[str, ...]) -> Configuration:
-    """What tells the API server when to call `rule`."""
+def configuration_of(
+    rule: Rule, endpoint: Endpoint, bundle: str, scheduler_names: tuple[str, ...], controllers: str = ""
+) -> Configuration:
+    """What tells the API server when to call `rule`; `controllers` is the user that makes the podgroups of jobs."""
     version = VERSIONS[rule.group]
     singular, verb = rule.resource.removesuffix("s"), rule.path.rpartition("/")[2]
     webhook = Webhook(
@@ -219,11 +224,22 @@ def configuration_of(rule: Rule, endpoint: Endpoint, bundle: str, scheduler_name
     )
     if rule.resource == "pods":
         _spare_other_pods(webhook, rule, endpoint, scheduler_names)
+    if rule.path == "/podgroups/validate" and controllers:
+        webhook.match_conditions = [
+            MatchCondition(name="made-by-somebody-else", expression=_is_not_of_job(controllers))
+        ]
     metadata = ObjectMeta(name=configuration_name(rule))
     if is_mutating(rule):
         webhook.reinvocation_policy = "Never"
         return MutatingWebhookConfiguration(metadata=metadata, webhooks=[webhook])
     return ValidatingWebhookConfiguration(metadata=metadata, webhooks=[webhook])
+
+
+def _is_not_of_job(controllers: str) -> str:
+    """What the job controller makes is right, and it heeds itself whether the queue is open."""
+    owner = "owner.kind == 'Job' && owner.apiVersion.startsWith('batch.volcano.sh/')"
+    owned = f"has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(owner, {owner})"
+    return f"!(request.userInfo.username == '{controllers}' && {owned})"
 
 
 def _spare_other_pods(webhook: Webhook, rule: Rule, endpoint: Endpoint, scheduler_names: tuple[str, ...]) -> None:

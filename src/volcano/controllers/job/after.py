@@ -27,8 +27,9 @@ WRONG: Final = "InvalidDependency"
 NAME_TAKEN: Final = "NameTaken"
 CLAIM_MISSING: Final = "ClaimMissing"
 QUEUE_MISSING: Final = "QueueMissing"
+QUEUE_CLOSED: Final = "QueueClosed"
 FORBIDDEN: Final = "Forbidden"
-REASONS: Final = frozenset({WAITING, NEVER, WRONG, NAME_TAKEN, CLAIM_MISSING, QUEUE_MISSING, FORBIDDEN})
+REASONS: Final = frozenset({WAITING, NEVER, WRONG, NAME_TAKEN, CLAIM_MISSING, QUEUE_MISSING, QUEUE_CLOSED, FORBIDDEN})
 """What `status.state.reason` says while something is in the way that somebody else must clear."""
 
 _NOT_BEGUN: Final = frozenset({"", Phase.PENDING})

@@ -27,7 +27,7 @@ from volcano.controllers.job.perform import POD_PATIENCE_SECONDS, PODGROUP_PATIE
 from volcano.controllers.job.plan import Delayed, Plan
 from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
 from volcano.controllers.job.plugins.interface import PluginError
-from volcano.controllers.job.sync import QueueMissing
+from volcano.controllers.job.sync import QueueUnfit
 from volcano.controllers.job.vocabulary import Action
 from volcano.controllers.runtime import TASKS_PER_WORKER, Context, Waits
 from volcano.kube.errors import Forbidden, NotFound
@@ -185,9 +185,9 @@ class JobController:
         facts = self._facts(job)
         try:
             plan = self._decide(job, podgroup, order, facts)
-        except QueueMissing as error:
+        except QueueUnfit as error:
             if not ledger.in_doubt:
-                await self._performer.explain(job, Hold(after.QUEUE_MISSING, str(error)), ledger)
+                await self._performer.explain(job, Hold(error.reason, str(error)), ledger)
             raise Waits(str(error)) from error
         if ledger.in_doubt and not plan.is_empty:
             await self._remove_doubt(key, ledger)
@@ -220,7 +220,7 @@ class JobController:
         except PluginError as error:
             self._performer.note(job, "Warning", "PluginError", f"Execute plugin when job add failed, err: {error}")
             raise
-        except QueueMissing as error:
+        except QueueUnfit as error:
             self._performer.note(job, "Warning", "PodGroupError", f"Failed to create PodGroup, err: {error}")
             raise
 
@@ -297,6 +297,7 @@ class JobController:
         return Facts(
             priorities=priorities,
             queue_exists=queue is not None or not job.spec.queue,
+            queue_closed=queue.status.state if queue is not None and not queue.is_open else "",
             forwards=queue is not None and bool(queue.spec.extend_clusters),
             hold=self._hold(job),
             plugins=self._plugins,

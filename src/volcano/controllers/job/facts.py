@@ -20,6 +20,8 @@ class Facts:
     priorities: Mapping[str, int] = field(default_factory=dict)
     """Value of each PriorityClass."""
     queue_exists: bool = True
+    queue_closed: str = ""
+    """The state in which the queue takes no new groups; "" while it does."""
     forwards: bool = False
     """The queue extends to other clusters: pods are made for forwarding."""
     hold: Hold | None = None

@@ -33,8 +33,22 @@ MOST_AT_ONCE: Final = 5000
 """pods created in one step; other jobs get their turn before the rest"""
 
 
-class QueueMissing(LookupError):
-    """The job's queue does not exist (yet): tried again later."""
+class QueueUnfit(LookupError):
+    """The job's queue is not as it must be (yet): tried again later. `reason` is a word for the job's status."""
+
+    reason = ""
+
+
+class QueueMissing(QueueUnfit):
+    """There is none."""
+
+    reason = after.QUEUE_MISSING
+
+
+class QueueClosed(QueueUnfit):
+    """It takes no new groups."""
+
+    reason = after.QUEUE_CLOSED
 
 
 def sync_job(
@@ -99,6 +113,11 @@ def _prepare(job: Job, plan: Plan, now: datetime.datetime, facts: Facts) -> JobS
 
 def _keep_podgroup(job: Job, podgroup: PodGroup | None, plan: Plan, facts: Facts) -> None:
     if podgroup is None:
+        if facts.queue_closed:
+            raise QueueClosed(
+                f"queue '{job.spec.queue}' of job {job.metadata.key} is {facts.queue_closed} and takes no new work: "
+                "open it, or submit to another queue"
+            )
         plan.podgroup_create = podgroups.build(job, facts.priorities)
         return
     change = podgroups.changes(job, podgroup, facts.priorities)

@@ -17,7 +17,7 @@ from volcano.webhooks.rules.decode import decoded
 from volcano.webhooks.rules.graphs import topological_order
 from volcano.webhooks.rules.job_findings import Finding, go_list, refusal
 from volcano.webhooks.rules.model import AdmissionRequest, AdmissionResponse, Settings, World, denied
-from volcano.webhooks.rules.queue_lookup import ROOT_QUEUE, is_open, missing_queue_hint, queue_not_found
+from volcano.webhooks.rules.queue_lookup import ROOT_QUEUE, missing_queue_hint, queue_not_found
 from volcano.webhooks.rules.topology import TIER_CONFLICT, names_both_tiers
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _queue_findings(name: str, world: World) -> Iterator[Finding]:
         text = f" unable to find job queue: {queue_not_found(name)};"
         yield Finding(text, "spec.queue", missing_queue_hint(name))
         return
-    if not is_open(queue):
+    if not queue.is_open:
         state = queue.status.state
         text = f" can only submit job to queue with state `Open`, queue `{name}` status is `{state}`;"
         yield Finding(text, "spec.queue", f"open the queue (vcctl queue operate -n {name} -a open) or name another one")

@@ -10,7 +10,7 @@ from volcano.webhooks.rules.decode import decoded
 from volcano.webhooks.rules.documents import mapping, text
 from volcano.webhooks.rules.edits import Edits
 from volcano.webhooks.rules.model import ALLOWED, AdmissionRequest, AdmissionResponse, Cause, Settings, World, denied
-from volcano.webhooks.rules.queue_lookup import DEFAULT_QUEUE, is_open, missing_queue_hint, queue_not_found
+from volcano.webhooks.rules.queue_lookup import DEFAULT_QUEUE, missing_queue_hint, queue_not_found
 from volcano.webhooks.rules.topology import TIER_CONFLICT, names_both_tiers
 
 
@@ -42,7 +42,7 @@ def _errors(group: PodGroup, world: World) -> Iterator[Cause]:
         queue = world.queue(name)
         if queue is None:
             yield Cause("spec.queue", f"unable to find queue: {queue_not_found(name)}", missing_queue_hint(name))
-        elif not is_open(queue):
+        elif not queue.is_open:
             state = f"queue `{name}` status is `{queue.status.state}`."
             hint = f"open the queue (vcctl queue operate -n {name} -a open) or name another one"
             yield Cause("spec.queue", f"can only submit PodGroup to queue with state `Open`, {state}", hint)

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from volcano.api.scheduling import Queue
+from typing import Final
 
 ROOT_QUEUE: Final = "root"
 DEFAULT_QUEUE: Final = "default"
-
-
-def is_open(queue: Queue) -> bool:
-    """A queue that its controller has not seen yet has no state: it is about to be open."""
-    return queue.status.state in ("", "Open")
 
 
 def queue_not_found(name: str) -> str:
