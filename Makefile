@@ -57,9 +57,10 @@ chart: $(STAMP) ## Write the made parts of the Helm chart and the plain manifest
 
 sbom: $(STAMP) ## Write build/volcano.cdx.json: a bill of what an installation brings (CycloneDX)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[audit]'
-	rm -rf build/sbom && $(PYTHON) -m venv build/sbom
-	build/sbom/bin/python -m pip install --quiet --disable-pip-version-check '.[cel]'
-	$(BIN)/cyclonedx-py environment --output-file build/volcano.cdx.json build/sbom
+	rm -rf build/sbom && $(PYTHON) -m venv --without-pip build/sbom
+	$(BIN)/python -m pip --python build/sbom/bin/python install --quiet --disable-pip-version-check '.[cel]'
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file build/volcano.cdx.json build/sbom/bin/python
 
 audit: $(STAMP) ## Ask for known weaknesses of what an installation brings
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[audit]'
