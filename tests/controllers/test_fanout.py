@@ -49,6 +49,31 @@ def test_nothing_to_do_is_done_and_turns_serve_call_after_call() -> None:
     assert asyncio.run(scenario()) == [0, 1, 2]
 
 
+def test_a_single_write_takes_a_turn_that_the_next_call_gets_after_it() -> None:
+    async def scenario() -> list[str]:
+        done: list[str] = []
+        free = asyncio.Event()
+
+        async def slow(item: str) -> None:
+            await free.wait()
+            done.append(item)
+
+        async def quick(item: str) -> None:
+            done.append(item)
+
+        turns = Turns(1)
+        calls = [asyncio.create_task(each(["slow"], slow, turns))]
+        await asyncio.sleep(0)
+        calls += [asyncio.create_task(each([f"{size}"] * size, quick, turns)) for size in (2, 1)]
+        await asyncio.sleep(0)
+        assert done == []
+        free.set()
+        assert await asyncio.gather(*calls) == [[], [], []]
+        return done
+
+    assert asyncio.run(scenario()) == ["slow", "1", "2", "2"]
+
+
 def order_of(*sizes: int) -> list[int]:
     """Whose items are done, one after the other, when calls of these sizes come at once."""
 

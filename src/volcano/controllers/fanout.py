@@ -46,17 +46,34 @@ class Turns:
     async def take(self, items: Sequence[T], action: Callable[[T], Awaitable[None]]) -> list[Exception]:
         if not items:
             return []
+        if len(items) == 1 and not self._calls and self._working < self._limit:
+            return await self._at_once(items[0], action)
         call = Call(items, len(items), action)
         self._calls.append(call)
-        for _ in range(min(len(items), self._limit - self._working)):
-            self._working += 1
-            worker = asyncio.create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+        self._hire(len(items))
         try:
             return await call.done
         finally:
             call.leave()
+
+    async def _at_once(self, item: T, action: Callable[[T], Awaitable[None]]) -> list[Exception]:
+        """A single action while nobody waits for a turn needs no worker."""
+        self._working += 1
+        try:
+            await action(item)
+        except REFUSALS as error:
+            return [error]
+        finally:
+            self._working -= 1
+            self._hire(len(self._calls))  # for those that came in the meantime and found no turn free
+        return []
+
+    def _hire(self, most: int) -> None:
+        for _ in range(min(most, self._limit - self._working)):
+            self._working += 1
+            worker = asyncio.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
 
     async def _work(self) -> None:
         try:

@@ -102,9 +102,10 @@ class JobController:
         if job is None:
             ledger.mail.clear()
             return None
-        for delayed in ledger.delays.take_due(self._clock()):
-            if not self._is_overtaken(job, delayed):
-                ledger.mail.append(replace(delayed.event, action=delayed.action))
+        if ledger.delays:
+            for delayed in ledger.delays.take_due(self._clock()):
+                if not self._is_overtaken(job, delayed):
+                    ledger.mail.append(replace(delayed.event, action=delayed.action))
         while ledger.mail:
             event = ledger.mail[0]
             if policies.resolve(job, event) != policies.JUST_SYNC:

@@ -78,7 +78,7 @@ class Delays:
                 yield waiting.delayed
 
     def next_due(self) -> float | None:
-        return min((waiting.due for waiting in self._by_pod.values()), default=None)
+        return min(waiting.due for waiting in self._by_pod.values()) if self._by_pod else None
 
 
 def _same_level(action: str, event: Event, other: Delayed) -> bool:

@@ -97,8 +97,11 @@ def _spec_changes(want: PodGroupSpec, have: PodGroupSpec) -> JsonObject:
 
 def _declared(job: Job, priorities: Mapping[str, int]) -> JsonObject:
     """`minimum_resources` as it is written. Most jobs are like others, and each is looked at many times."""
-    tasks = [(task.replicas, task.min_available, task.template.get("spec")) for task in job.spec.tasks]
-    likeness = msgspec.json.encode((job.spec.min_available, total_minimum(job.spec), tasks, priorities))
+    tasks = [
+        (task.replicas, task.min_available, task.template.get("spec"), _priority(task, priorities))
+        for task in job.spec.tasks
+    ]
+    likeness = msgspec.json.encode((job.spec.min_available, tasks))
     found = _declarations.get(likeness)
     if found is None:
         found = _declarations[likeness] = quota.written(minimum_resources(job, priorities))

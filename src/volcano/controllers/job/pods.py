@@ -6,7 +6,6 @@ costs microseconds. Plugins work on the `Draft`; neighbours: plugins/, sync.py (
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -96,24 +95,26 @@ class Draft:
         self.spec["volumes"] = [*(self.spec.get("volumes") or []), volume]
 
     def finish(self) -> Mould:
-        return Mould(msgspec.json.encode(self.pod), self._mark, self._renders)
+        """The text between two marks is the number of a render; all else stays as it is."""
+        return Mould(msgspec.json.encode(self.pod).split(self._mark.encode()), self._renders)
 
 
 class Mould:
-    """A task's pod with gaps for the index."""
+    """A task's pod with gaps for the index: every second piece is a gap, and holds the number of its render."""
 
-    __slots__ = ("_gaps", "_pieces")
+    __slots__ = ("_gaps", "_pieces", "_renders")
 
-    def __init__(self, encoded: bytes, mark: str, renders: list[Render]) -> None:
-        pieces = re.split(f"{mark}([0-9]+){mark}".encode(), encoded)
+    def __init__(self, pieces: list[bytes], renders: list[Render]) -> None:
         self._pieces = pieces
-        self._gaps = [(position, renders[int(pieces[position])]) for position in range(1, len(pieces), 2)]
+        self._renders = renders
+        self._gaps = [(position, int(pieces[position])) for position in range(1, len(pieces), 2)]
 
     def body(self, index: int) -> bytes:
         """The pod as the JSON to post."""
+        texts = [msgspec.json.encode(render(index))[1:-1] for render in self._renders]
         pieces = self._pieces.copy()
-        for position, render in self._gaps:
-            pieces[position] = msgspec.json.encode(render(index))[1:-1]
+        for position, number in self._gaps:
+            pieces[position] = texts[number]
         return b"".join(pieces)
 
     def document(self, index: int) -> JsonObject:
@@ -203,5 +204,5 @@ def _copied(document: JsonObject) -> JsonObject:
 
 def _unused_character(document: Any) -> str:
     """A character that the document does not contain, to mark the gaps with."""
-    text = msgspec.json.encode(document).decode()
-    return next(chr(code) for code in _PRIVATE_USE if chr(code) not in text)
+    encoded = msgspec.json.encode(document)
+    return next(mark for mark in map(chr, _PRIVATE_USE) if mark.encode() not in encoded)
