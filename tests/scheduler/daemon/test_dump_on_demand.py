@@ -45,7 +45,7 @@ def test_a_request_is_answered_with_the_file_or_with_what_is_the_matter(tmp_path
     async def scenario() -> list[tuple[int, str]]:
         flags = Flags(listen_address="127.0.0.1:0", enable_healthz=False)
         async with bench(cache_dump_dir=str(gone)) as b:
-            (server,) = await program._listen(b.scheduler, flags)
+            (server,) = await program.listen(b.scheduler, flags)
             url = f"http://127.0.0.1:{server.port}/debug/dump"
             answers = [await asyncio.to_thread(_get, url)]
             gone.mkdir()

@@ -143,3 +143,15 @@ def test_who_writes_the_group_at_the_same_moment_keeps_an_account() -> None:
 
     assert first["resourceVersion"] == "7"
     assert second == {"uid": "u"}
+
+
+def test_what_was_written_is_written_again_only_when_something_else_is_wanted() -> None:
+    """The watch shows late what was written; cycles in between decide the same."""
+    refused = [Condition(UNSCHEDULABLE, "NotEnoughResources")]
+    patches = written(
+        *[PodGroupDecision("Pending", conditions=refused)] * 3,
+        PodGroupDecision("Pending", failed=1, conditions=refused),
+        seconds=0.05,
+    )
+
+    assert [patch.get("failed") for patch in patches] == [None, 1]

@@ -20,7 +20,7 @@ REMEMBERED: Final = 3
 BURST: Final = 25
 REFILL_SECONDS: Final = 0.2
 """More cycles at once than `BURST` are a rush, and so is more than one per `REFILL_SECONDS` in the long run."""
-RUSH_SECONDS: Final = 0.1
+RUSH_SECONDS: Final = 0.2
 """The pause in a rush. Everything a cycle does once is then done for many pods."""
 
 

@@ -14,7 +14,7 @@ from volcano.api.core import Pod
 from volcano.api.keys import POD_GROUP_PREFIX
 from volcano.api.meta import JsonObject, ObjectReference
 from volcano.api.resources import NODE_SHARDS, PODGROUPS, PODS, QUEUES
-from volcano.api.scheduling import SCHEDULED, PodGroup, Queue
+from volcano.api.scheduling import SCHEDULED, PodGroup, PodGroupStatus, Queue
 from volcano.api.shard import NodeShard
 from volcano.kube.bucket import Bucket
 from volcano.kube.client import Client, PatchKind
@@ -25,12 +25,13 @@ from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING
 from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.view import PodGroupInView
-from volcano.scheduler.framework.decisions import ClusterEvent, Decisions, PodGroupDecision, PodVerdict
+from volcano.scheduler.framework.decisions import ClusterEvent, Condition, Decisions, PodGroupDecision, PodVerdict
 
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 8
 ATTEMPTS: Final = 8
+PLAIN_FIELDS: Final = ("phase", "running", "succeeded", "failed")
 COUNTERS: Final = frozenset({"running", "succeeded", "failed", "allocated"})
 SETTLING: Final = COUNTERS | {"phase", "conditions"}
 """What changes again when the pods of a group that has been placed run."""
@@ -68,8 +69,8 @@ class StatusWriter:
         self._now = now
         self._queue: WorkQueue[Key] = WorkQueue(base_seconds=0.1, max_seconds=30.0)
         self._wanted: dict[Key, Any] = {}
-        self._written: dict[Key, tuple[str, JsonObject]] = {}
-        """Per object, what was written over which version: not to be written again before the object changes."""
+        self._written: dict[Key, tuple[str, Any]] = {}
+        """Per object, what was wanted and written over which version: not again before the object changes."""
         self._said: dict[tuple[str, str, str], str] = {}
         """The last message per object and reason: events are only told when they say something new."""
         self._patient: set[Key] = set()
@@ -81,19 +82,19 @@ class StatusWriter:
         """Queue what differs from what the API server shows; numbers alone can wait a little."""
         self._session = decisions.session
         for key, wanted in decisions.podgroups.items():
-            self._want(("podgroups", key), wanted, self._pod_group_patch)
+            self._want(("podgroups", key), wanted)
         for verdict in decisions.pods:
-            self._want(("pods", f"{verdict.namespace}/{verdict.name}"), verdict, self._pod_patch)
+            self._want(("pods", f"{verdict.namespace}/{verdict.name}"), verdict)
         for name, allocated in decisions.queues.items():
-            self._want(("queues", name), allocated, self._queue_patch)
+            self._want(("queues", name), allocated)
         if decisions.shard is not None and decisions.shard.is_known:
-            self._want(("nodeshards", decisions.shard.name), decisions.shard, self._shard_patch)
+            self._want(("nodeshards", decisions.shard.name), decisions.shard)
         for event in decisions.events:
             self._tell(event)
 
     def pod_failed(self, verdict: PodVerdict) -> None:
         """A verdict from outside a cycle: a bind that was refused."""
-        self._want(("pods", f"{verdict.namespace}/{verdict.name}"), verdict, self._pod_patch)
+        self._want(("pods", f"{verdict.namespace}/{verdict.name}"), verdict)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -114,44 +115,45 @@ class StatusWriter:
 
     # What to write
 
-    def _want(self, key: Key, wanted: Any, patch_of: Callable[[Any, Any], JsonObject]) -> None:
+    def _want(self, key: Key, wanted: Any) -> None:
         live = self._feed.store(key[0]).get(key[1])
         if live is None:
             return
         self._wanted[key] = wanted
-        patch = patch_of(live, wanted)
-        if not patch or self._written.get(key) == (live.metadata.resource_version, _timeless(patch)):
+        news = self._news(key[0], live, wanted)
+        if not news or self._written.get(key) == (live.metadata.resource_version, wanted):
             return
-        if not _can_wait(live, wanted, patch):
+        if not _can_wait(live, wanted, news):
             self._queue.add(key)
         elif key not in self._patient:
             self._patient.add(key)
             calm = self._allowance.take(time.monotonic(), BURST, REFILL_SECONDS)
             self._queue.add_after(key, PATIENCE_SECONDS if calm else RUSH_SECONDS)
 
+    def _news(self, plural: str, live: Any, wanted: Any) -> Set[str]:
+        """The fields of the status that are not as they should be."""
+        if plural == "podgroups":  # asked in every cycle for every job that moves
+            return _group_news(live.status, wanted)
+        status: JsonObject = self._patch(plural, live, wanted).get("status", {})
+        return status.keys()
+
+    def _patch(self, plural: str, live: Any, wanted: Any) -> JsonObject:
+        match plural:
+            case "podgroups":
+                return self._pod_group_patch(live, wanted)
+            case "pods":
+                return self._pod_patch(live, wanted)
+            case "nodeshards":
+                return self._shard_patch(live, wanted)
+            case _:
+                return self._queue_patch(live, wanted)
+
     def _pod_group_patch(self, live: PodGroup, wanted: PodGroupDecision) -> JsonObject:
-        status: JsonObject = {
-            field: value
-            for field, value in (
-                ("phase", wanted.phase),
-                ("running", wanted.running),
-                ("succeeded", wanted.succeeded),
-                ("failed", wanted.failed),
-            )
-            if getattr(live.status, field) != value
-        }
-        newest = live.status.conditions[-len(wanted.conditions) :] if wanted.conditions else []
-        changed = {
-            condition.type: condition
-            for condition in wanted.conditions
-            if not any(
-                (old.type, old.status, old.reason, old.message)
-                == (condition.type, condition.status, condition.reason, condition.message)
-                for old in newest
-            )
-        }
-        if changed:
+        news = _group_news(live.status, wanted)
+        status: JsonObject = {field: getattr(wanted, field) for field in PLAIN_FIELDS if field in news}
+        if "conditions" in news:
             now = _stamp(self._now())
+            changed = {condition.type: condition for condition in _untold(live.status, wanted)}
             status["conditions"] = [
                 *(_as_document(old) for old in live.status.conditions if old.type not in changed),
                 *(
@@ -226,34 +228,31 @@ class StatusWriter:
         self._patient.discard(key)
         if live is None or wanted is None:
             return
-        namespace, _, short = name.rpartition("/")
+        patch = self._patch(plural, live, wanted)
+        if not patch:
+            return
         try:
-            match plural:
-                case "podgroups":
-                    patch = self._pod_group_patch(live, wanted)
-                    if patch:
-                        await self._write_pod_group(live, patch)
-                case "pods":
-                    patch = self._pod_patch(live, wanted)
-                    if patch:
-                        await self._client.patch(
-                            PODS, short, _for(live, patch), namespace, kind=PatchKind.STRATEGIC, subresource="status"
-                        )
-                        if "conditions" in patch["status"]:
-                            self._recorder.record(PODS, live, WARNING, "FailedScheduling", wanted.message)
-                case "nodeshards":
-                    patch = self._shard_patch(live, wanted)
-                    if patch:
-                        await self._client.patch(NODE_SHARDS, short, patch, subresource="status")
-                case _:
-                    patch = self._queue_patch(live, wanted)
-                    if patch:
-                        await self._client.patch(QUEUES, short, patch, subresource="status")
+            await self._send(plural, name, live, patch)
         except BaseException:
             self._wanted.setdefault(key, wanted)
             raise
-        if patch:
-            self._written[key] = (live.metadata.resource_version, _timeless(patch))
+        self._written[key] = (live.metadata.resource_version, wanted)
+        if plural == "pods" and "conditions" in patch["status"]:
+            self._recorder.record(PODS, live, WARNING, "FailedScheduling", wanted.message)
+
+    async def _send(self, plural: str, key: str, live: Any, patch: JsonObject) -> None:
+        namespace, _, name = key.rpartition("/")
+        match plural:
+            case "podgroups":
+                await self._write_pod_group(live, patch)
+            case "pods":
+                await self._client.patch(
+                    PODS, name, _for(live, patch), namespace, kind=PatchKind.STRATEGIC, subresource="status"
+                )
+            case "nodeshards":
+                await self._client.patch(NODE_SHARDS, name, patch, subresource="status")
+            case _:
+                await self._client.patch(QUEUES, name, patch, subresource="status")
 
     async def _write_pod_group(self, live: PodGroup, patch: JsonObject) -> None:
         meta = live.metadata
@@ -281,15 +280,37 @@ class StatusWriter:
             self._recorder.record_on(about, event.type, event.reason, event.message)
 
 
-def _can_wait(live: Any, wanted: Any, patch: JsonObject) -> bool:
+def _group_news(live: PodGroupStatus, wanted: PodGroupDecision) -> Set[str]:
+    """The fields of a PodGroup's status that are not as they should be."""
+    news = set()
+    if live.phase != wanted.phase:
+        news.add("phase")
+    if live.running != wanted.running:
+        news.add("running")
+    if live.succeeded != wanted.succeeded:
+        news.add("succeeded")
+    if live.failed != wanted.failed:
+        news.add("failed")
+    if wanted.conditions and _untold(live, wanted):
+        news.add("conditions")
+    return news
+
+
+def _untold(live: PodGroupStatus, wanted: PodGroupDecision) -> list[Condition]:
+    """The conditions that are not among the newest ones of the PodGroup."""
+    newest = live.conditions[-len(wanted.conditions) :]
+    told = [(old.type, old.status, old.reason, old.message) for old in newest]
+    return [new for new in wanted.conditions if (new.type, new.status, new.reason, new.message) not in told]
+
+
+def _can_wait(live: Any, wanted: Any, news: Set[str]) -> bool:
     """Numbers can, and so can news of a group of which there is more in a moment: that it was let in and placed."""
-    fields: Set[str] = patch["status"].keys()
-    if not isinstance(wanted, PodGroupDecision) or fields <= COUNTERS:
-        return fields <= COUNTERS
+    if not isinstance(wanted, PodGroupDecision) or news <= COUNTERS:
+        return news <= COUNTERS
     if not wanted.is_settling:  # of a group that was made for pods nobody waits to hear that they may be made
-        return fields == {"phase"} and wanted.phase == INQUEUE and live.metadata.name.startswith(POD_GROUP_PREFIX)
+        return news == {"phase"} and wanted.phase == INQUEUE and live.metadata.name.startswith(POD_GROUP_PREFIX)
     return (
-        fields <= SETTLING
+        news <= SETTLING
         and wanted.phase in (INQUEUE, RUNNING)
         and all(condition.type == SCHEDULED for condition in wanted.conditions)
     )
@@ -306,18 +327,6 @@ def _is_ours_alone(live: PodGroup) -> bool:
 def _for(live: Any, patch: JsonObject) -> JsonObject:
     """The patch, for this very object and no later one of the same name."""
     return {"metadata": {"uid": live.metadata.uid}, **patch} if live.metadata.uid else patch
-
-
-def _timeless(patch: JsonObject) -> JsonObject:
-    """The patch without what differs from cycle to cycle."""
-    conditions = patch["status"].get("conditions")
-    if conditions is None:
-        return patch
-    kept = [
-        {field: value for field, value in condition.items() if field not in ("lastTransitionTime", "transitionID")}
-        for condition in conditions
-    ]
-    return {"status": {**patch["status"], "conditions": kept}}
 
 
 def _as_document(condition: Any) -> JsonObject:

@@ -6,6 +6,7 @@ Built once per session from the plugins and their switches; hooks.py says which 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from volcano.scheduler.cluster.tasks import Task
@@ -32,20 +33,21 @@ class Dispatcher:
         self._flat: dict[str, tuple[Guarded, ...]] = {}
         self._report = report
         self._broken = frozenset(broken)
+        answering = [self._answering(tier) for tier in tiers]
         for hook in HOOKS:
-            answering = [
-                tuple(
-                    self._guarded(plugin, hook)
-                    for plugin, switches in tier
-                    if overrides(plugin, hook.name) and (not hook.switch or hook.switch in switches)
-                )
-                for tier in tiers
-            ]
-            self._tiers[hook.name] = tuple(tier for tier in answering if tier)
-            self._flat[hook.name] = tuple(callback for tier in answering for callback in tier)
+            asked = tuple(tuple(tier[hook.name]) for tier in answering if hook.name in tier)
+            self._tiers[hook.name] = asked
+            self._flat[hook.name] = tuple(callback for tier in asked for callback in tier)
 
-    def _guarded(self, plugin: Plugin, hook: Hook) -> Guarded:
-        return Guarded(plugin, hook, self._report, broken=plugin.name in self._broken)
+    def _answering(self, tier: Sequence[tuple[Plugin, frozenset[str]]]) -> dict[str, list[Guarded]]:
+        """By hook who of a tier answers it, where there is anybody."""
+        found: dict[str, list[Guarded]] = {}
+        for plugin, switches in tier:
+            broken = plugin.name in self._broken
+            for hook in hooks_of(type(plugin)):  # type: ignore[arg-type] # mypy takes the hash of instances for it
+                if not hook.switch or hook.switch in switches:
+                    found.setdefault(hook.name, []).append(Guarded(plugin, hook, self._report, broken=broken))
+        return found
 
     def callbacks(self, hook: str) -> tuple[Guarded, ...]:
         return self._flat[hook]
@@ -155,6 +157,12 @@ class Dispatcher:
         return []
 
 
+@lru_cache(maxsize=256)
+def hooks_of(kind: type[Plugin]) -> tuple[Hook, ...]:
+    """The hooks that plugins of this class answer."""
+    return tuple(hook for hook in HOOKS if overrides(kind, hook.name))
+
+
 def _agreed(asked: Iterable[Guarded], claimant: Any, victims: list[Task]) -> list[Task]:
     """Whom none of these plugins keeps."""
     for callback in asked:
@@ -168,3 +176,7 @@ def _agreed(asked: Iterable[Guarded], claimant: Any, victims: list[Task]) -> lis
 def _intersection(victims: Iterable[Task], answer: Iterable[Task]) -> list[Task]:
     given_up = {task.uid for task in answer}
     return [task for task in victims if task.uid in given_up]
+
+
+NO_HOOKS = Dispatcher(())
+"""Before plugins are open nobody answers."""

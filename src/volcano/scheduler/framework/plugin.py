@@ -270,8 +270,8 @@ class Plugin:
         raise NotImplementedError
 
 
-def overrides(plugin: Plugin, method: str) -> bool:
-    """Whether the plugin defines this hook itself."""
-    if method == "score_terms" and getattr(type(plugin), "score", None) is not Plugin.score:
+def overrides(kind: type[Plugin], method: str) -> bool:
+    """Whether plugins of this class define this hook themselves."""
+    if method == "score_terms" and getattr(kind, "score", None) is not Plugin.score:
         return True
-    return getattr(type(plugin), method) is not getattr(Plugin, method)
+    return getattr(kind, method) is not getattr(Plugin, method)

@@ -23,7 +23,7 @@ from volcano.scheduler.cluster.shards import Shards
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.board import Board
 from volcano.scheduler.framework.decisions import ClusterEvent, Condition, Decisions
-from volcano.scheduler.framework.dispatch import HOOK, Dispatcher
+from volcano.scheduler.framework.dispatch import HOOK, NO_HOOKS, Dispatcher
 from volcano.scheduler.framework.guard import Guarded, describe
 from volcano.scheduler.framework.heap import Heap
 from volcano.scheduler.framework.journal import Journal, OnCommit
@@ -108,7 +108,7 @@ class Session:
         self.touched: set[str] = set()
         """Jobs that this session changed."""
         self.rows: Index = np.empty(0, dtype=np.intp)
-        self.hooks = Dispatcher(())
+        self.hooks = NO_HOOKS
         self.plugins: dict[str, Plugin] = {}
         self.journal = Journal(self, on_commit)
         self.clock: Clock = clock or (lambda: 0.0)
@@ -399,6 +399,6 @@ class Session:
 
 def _allowance(allocatable: Guarded) -> Allowance:
     """The bulk form of a plugin's `allocatable`: its own `allowance`, or one task at a time."""
-    if overrides(allocatable.plugin, "allowance"):
+    if overrides(type(allocatable.plugin), "allowance"):
         return Guarded(allocatable.plugin, HOOK["allowance"], allocatable.report, broken=allocatable.broken)
     return lambda queue, task, _wanted: 1 if allocatable(queue, task) else 0
