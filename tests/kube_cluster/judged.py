@@ -34,6 +34,8 @@ KINDS: Final = {
         resources.CRON_JOBS,
     )
 }
+NAMESPACE: Final = "kube-public"
+"""Where they are asked: no resource group takes the pods there to a scheduler of its own, whose pods nobody judges."""
 NOT_COVERED: Final = {
     "other objects": ("job queue", "queue:", "can only submit", "submit job to", "parent", "descendants'", "ancestor"),
     "the tree of queues": ("allowed to be in the sub path", "child queues", "maximum allowed depth", "use itself as"),
@@ -110,7 +112,7 @@ async def stored(client: Client, question: Question) -> JsonObject:
     meta = document.setdefault("metadata", {})
     for field in ("namespace", "uid", "resourceVersion", "creationTimestamp", "managedFields"):
         meta.pop(field, None)
-    namespace = "default" if question.kind.namespaced else None
+    namespace = NAMESPACE if question.kind.namespaced else None
     return await client.create(question.kind.untyped, document, namespace, dry_run=True)
 
 
