@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import cast
 
 import msgspec
 import pytest
 
-from volcano.api import keys
+from volcano.api import keys, resources
 from volcano.api.batch import Job, JobSpec, JobState, JobStatus, LifecyclePolicy, TaskSpec
 from volcano.api.meta import ObjectMeta, OwnerReference
 from volcano.api.scheduling import PodGroup, PodGroupStatus
+from volcano.controllers.job.controller import JobController
 from volcano.controllers.job.mailroom import Mailroom
 from volcano.controllers.job.members import member_of
 from volcano.controllers.job.metrics import JobMetrics
 from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
-from volcano.controllers.runtime import Informers
+from volcano.controllers.runtime import Context, Informers
 from volcano.controllers.views import POD_VIEWS, PodStatusView, PodView
 from volcano.http.metrics import Registry
 from volcano.kube.client import Client
+from volcano.kube.events import EventRecorder
 from volcano.kube.workqueue import WorkQueue
 
 KEY = "n/j"
@@ -124,3 +127,26 @@ def test_a_podgroup_that_runs_because_of_its_pods_is_no_news() -> None:
     assert post.collect() == 0
     post.podgroups._put("n/j-u", group("Unknown", "4"))
     assert post.collect() == 1
+
+
+def test_a_look_drops_what_an_earlier_one_waited_for() -> None:
+    async def main() -> list[str]:
+        informers = Informers(cast("Client", None))
+        controller = JobController(
+            Context(cast("Client", None), informers, cast("EventRecorder", None), Registry()), workers=1
+        )
+        informers.attach()
+        at_rest = Job(
+            metadata=ObjectMeta(name="j", namespace="n", uid="u", resource_version="1"),
+            status=JobStatus(state=JobState(phase="Aborted")),
+        )
+        informers.of(resources.JOBS)._put(KEY, at_rest)
+        for _ in range(2):
+            controller.queue.add_after(KEY, 0.05)
+            key = await controller.queue.get()
+            await controller.reconcile(key)
+            controller.queue.done(key)
+        await asyncio.sleep(0.2)
+        return [await controller.queue.get() for _ in range(len(controller.queue))]
+
+    assert asyncio.run(main()) == []

@@ -11,7 +11,10 @@ import pytest
 from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
 from tests.waiting import until
 from volcano.api import keys, resources
+from volcano.api.meta import ObjectMeta
+from volcano.api.scheduling import Queue, QueueStatus
 from volcano.controllers.podgroup import controller
+from volcano.controllers.queue import machine
 
 
 async def make_queue(world: Bench, name: str, parent: str = "root") -> None:
@@ -92,6 +95,17 @@ def test_a_queue_closes_when_its_last_podgroup_has_completed() -> None:
             await until(lambda: is_state(world, "q", "Closed"))
 
     asyncio.run(main())
+
+
+def test_podgroups_of_a_queue_that_is_open_are_no_work_for_its_controller() -> None:
+    def queue(state: str) -> Queue:
+        return Queue(metadata=ObjectMeta(name="q"), status=QueueStatus(state=state))
+
+    states = ("", "Open", "Closing", "Closed", "Unknown", "Nonsense")
+    assert [state for state in states if machine.counts_podgroups(queue(state))] == ["Closing"]
+    for state in states:
+        counted = {(machine.step(queue(state), "SyncQueue", number, None, []).state) for number in (0, 1)}
+        assert (len(counted) == 2) == machine.counts_podgroups(queue(state))
 
 
 async def make_pod(world: Bench, name: str, owner: dict[str, Any] | None = None, **annotations: str) -> None:
