@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from tests.cli.conftest import Terminal
-from volcano.cli import job_watch
+from volcano.cli import job_watch, wait
 from volcano.cli.job_watch import follow
-from volcano.cli.statuses import FAILED, NO, USAGE
+from volcano.cli.statuses import DONE, FAILED, NO, USAGE
 from volcano.kube.client import Client
 
 
@@ -34,6 +34,27 @@ def test_a_phase_that_the_kind_does_not_have_is_refused_at_once(
 def test_phases_are_known_in_any_case(vcctl: Terminal) -> None:
     assert vcctl("wait", "job/gone", "--for", "running") == FAILED
     assert '"gone" not found' in vcctl.err
+
+
+@pytest.mark.parametrize(
+    ("goal", "status", "phase"),
+    [("Running", DONE, "Running"), ("finished", NO, "Aborted"), ("Failed", NO, "Completed")],
+)
+def test_a_suspended_job_has_ended_but_may_run_again(
+    monkeypatch: pytest.MonkeyPatch, vcctl: Terminal, goal: str, status: int, phase: str
+) -> None:
+    async def states(*_: object) -> AsyncGenerator[dict[str, Any], None]:
+        for passed in ("Aborted", "Pending", "Running", "Completed"):
+            yield {"metadata": {"name": "again"}, "status": {"state": {"phase": passed}}}
+
+    async def one(*_: object) -> None:
+        """It is there."""
+
+    monkeypatch.setattr(wait, "states", states)
+    monkeypatch.setattr(wait, "one", one)
+
+    assert vcctl("wait", "job/again", "--for", goal) == status
+    assert (vcctl.out or vcctl.err) == f"job/again {phase}\n"
 
 
 def test_a_job_that_is_deleted_while_it_is_watched_is_said_to_be(

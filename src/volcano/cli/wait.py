@@ -49,7 +49,8 @@ WELL = {"Job": phases.COMPLETED, "JobFlow": flow.FLOW_PHASES[0], "Pod": "Succeed
 async def wait(client: Client, targets: tuple[str, ...], namespace: str, goal: str, limit: str) -> int:
     """Wait until all the jobs (or other objects) are where they should be.
 
-    Exit status: 0 they are; 1 one of them ended otherwise, so that it never will be; 124 the time is over.
+    Exit status: 0 they are; 1 one of them ended otherwise, so that it never will be; 124 the time is over. Waiting for
+    a phase goes on at a suspended job, which may have been resumed a moment ago.
 
     \b
     vcctl wait job/train --for Completed --timeout 1h
@@ -88,7 +89,7 @@ def _check(resource: Resource[Any], goal: str) -> None:
 
 async def _wait(client: Client, resource: Resource[Any], name: str, namespace: str, goal: str) -> bool:
     space = namespace if resource.namespaced else None
-    ends = ENDS.get(resource.kind, frozenset())
+    ends = _ends(resource, goal)
     if goal != "deleted":
         await one(client, resource, name, space)
     phase = ""
@@ -102,6 +103,12 @@ async def _wait(client: Client, resource: Resource[Any], name: str, namespace: s
             if phase in ends and goal != "deleted":
                 return _tell(resource, name, phase, reached=False)
     return _tell(resource, name, "deleted", reached=goal == "deleted")
+
+
+def _ends(resource: Resource[Any], goal: str) -> frozenset[str]:
+    """Phases in which it is in vain to wait. What resumes a job is obeyed some time after it was said."""
+    ends = ENDS.get(resource.kind, frozenset())
+    return ends if goal == "finished" else ends - {phases.ABORTED}
 
 
 def phase_of(document: Document) -> str:
