@@ -149,7 +149,9 @@ class Pods:
         return known
 
     def _put(self, member: Member) -> Members:
-        members = self._by_job.setdefault(member.job_uid, Members())
+        members = self._by_job.get(member.job_uid)
+        if members is None:
+            members = self._by_job[member.job_uid] = Members()
         members.put(member)
         return members
 

@@ -150,7 +150,10 @@ class Mailroom:
         member, key = self._member(new)
         if member is None:
             return
-        before = self.pods.heard_of(member) or self._member(old)[0]
+        known = self.pods.heard_of(member)
+        if known == member:
+            return  # it was bound, or got a condition
+        before = known or self._member(old)[0]
         if before is None:
             return
         members = self.pods.put(member)

@@ -54,6 +54,7 @@ class Member(Struct, frozen=True, gc=False, kw_only=True):
         return self.phase in FINISHED_PODS
 
 
+_UNFINISHED = frozenset({PodPhase.PENDING, PodPhase.RUNNING})
 _PHASES: Mapping[str, str] = {phase.value: phase.value for phase in PodPhase}
 
 
@@ -126,7 +127,7 @@ class TaskPods:
 
     def _count(self, member: Member, sign: int) -> None:
         self.tally[member.standing] += sign
-        if member.phase in {PodPhase.PENDING, PodPhase.RUNNING}:
+        if member.restarts and member.phase in _UNFINISHED:
             self.restarts += sign * member.restarts
 
 
