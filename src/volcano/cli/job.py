@@ -17,7 +17,7 @@ from volcano.cli.flags import all_namespaces_flag, label_flag, many_names, names
 from volcano.cli.job_table import table, wide_table
 from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.logs import log_flags, print_logs
-from volcano.cli.objects import for_each, listed, one, remove
+from volcano.cli.objects import bare, for_each, listed, one, remove
 from volcano.cli.output import output_flag, print_documents, show
 from volcano.cli.text import on_terminal
 from volcano.jobs import defaults
@@ -231,6 +231,7 @@ async def delete(client: Client, names: tuple[str, ...], namespace: str) -> int:
 
 async def delete_jobs(client: Client, names: tuple[str, ...], namespace: str, verb: str) -> int:
     """Delete each of the jobs."""
+    names = tuple(bare(JOBS, name) for name in names)
 
     async def delete(name: str) -> None:
         await remove(client, JOBS, name, namespace)

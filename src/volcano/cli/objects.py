@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volcano.cli.errors import CommandError, describe_api_error, fail, tell, told_plainly
+from volcano.api.keys import JOB_NAME
+from volcano.cli.errors import CommandError, describe_api_error, fail, misuse, tell, told_plainly
 from volcano.cli.statuses import DONE, FAILED
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ NEAR = 3
 
 
 async def one(client: Client, resource: Resource[Any], name: str, namespace: str | None = None) -> Document:
-    """The object of that name."""
+    """The object of that name, or of KIND/NAME."""
     from volcano.kube.errors import NotFound
 
+    name = bare(resource, name)
     try:
         found: Document = await client.get(resource.untyped, name, namespace)
     except NotFound as error:
@@ -45,6 +47,18 @@ async def all_of(
 ) -> list[Document]:
     """The objects of these names, all of which must be there."""
     return [await one(client, resource, name, namespace) for name in names]
+
+
+def bare(resource: Resource[Any], name: str) -> str:
+    """`train` of `job/train`, as `--output name` prints it; another kind than the command's is a misuse."""
+    if "/" not in name:
+        return name
+    from volcano.cli.kinds import resource_and_name
+
+    kind, own = resource_and_name(name, resource.singular)
+    if kind is not resource:
+        raise misuse(f"{name!r} is a {kind.singular}: name a {resource.singular}")
+    return own
 
 
 async def for_each(names: Sequence[str], act: Callable[[str], Awaitable[object]]) -> int:
@@ -92,5 +106,11 @@ async def _elsewhere(client: Client, resource: Resource[Any], name: str, namespa
             return f"\n  there are some in namespaces {', '.join(sorted(where))}: choose one with --namespace"
         return f"\n  there is one in namespace {where[0]}: choose it with --namespace"
     here = {item["metadata"]["name"] for item in objects if item["metadata"].get("namespace", "") == (namespace or "")}
+    array, _, member = name.rpartition("_")
+    if array in here and member.isdigit():  # as SLURM_JOB_ID says it
+        selector = f"{JOB_NAME}={array}"
+        return (
+            f"\n  the members of an array are pods: {array} is the job; list them with `kubectl get pods -l {selector}`"
+        )
     near = get_close_matches(name, here, n=NEAR)
     return f"\n  did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ GARBAGE = 50_000
 def main(command: click.Command, name: str) -> NoReturn:
     """Be the program: run it and end the process."""
     gc.set_threshold(GARBAGE)
+    _take_any_output()
     leave(run(command, name))
 
 
@@ -30,6 +32,15 @@ def leave(status: int) -> NoReturn:
         with suppress(BrokenPipeError):  # its reader has left: nobody misses the rest
             stream.flush()
     os._exit(status)
+
+
+def _take_any_output() -> None:
+    """Letters that the locale does not have are shown as `?`, and what goes to a closed output is lost: no fault."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
+        elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def run(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:

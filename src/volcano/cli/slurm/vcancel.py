@@ -10,12 +10,13 @@ from volcano.cli import program
 from volcano.cli.connection import on_cluster
 from volcano.cli.flags import many_names, namespace_flag
 from volcano.cli.job import delete_jobs
+from volcano.cli.slurm.slurm_options import CancellingCommand
 
 if TYPE_CHECKING:
     from volcano.kube.client import Client
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=CancellingCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @many_names("job name is mandatory to cancel a particular job", "-n")
 @namespace_flag("-N")
 @on_cluster

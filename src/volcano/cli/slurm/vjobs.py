@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volcano.api import phases
 from volcano.api.resources import JOBS, PODGROUPS
 from volcano.cli import program
 from volcano.cli.connection import on_cluster
@@ -15,6 +16,7 @@ from volcano.cli.job import chosen_jobs, told
 from volcano.cli.job_table import table, wide_table
 from volcano.cli.objects import listed, one
 from volcano.cli.output import output_flag, print_documents, show
+from volcano.cli.slurm.slurm_options import ListingCommand, phases_of
 from volcano.jobs.failures import causes
 from volcano.jobs.podgroups import reason_of
 from volcano.jobs.watching import Document, key_of
@@ -23,12 +25,19 @@ if TYPE_CHECKING:
     from volcano.kube.client import Client
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=ListingCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @one_name("", "-n")
 @namespace_flag("-N")
 @all_namespaces_flag
 @click.option("-S", "--scheduler", default="", help="Only jobs of this scheduler.")
 @queue_flag
+@click.option(
+    "-t",
+    "--states",
+    default="",
+    callback=phases_of,
+    help="Only jobs in these states, such as Running,Pending or R,PD.",
+)
 @click.option("--selector", default="", help="Only jobs whose name contains this text.")
 @label_flag
 @output_flag
@@ -40,6 +49,7 @@ async def vjobs(
     all_namespaces: bool,
     scheduler: str,
     queue: str,
+    states: frozenset[str],
     selector: str,
     labels: str,
     output: str,
@@ -56,6 +66,7 @@ async def vjobs(
         return
     jobs = await listed(client, JOBS, namespace, all_namespaces=all_namespaces, labels=labels)
     chosen = chosen_jobs(jobs, name_part=selector, queue=queue, scheduler=scheduler)
+    chosen = [job for job in chosen if not states or phase_of(job) in states]
     groups = await listed(client, PODGROUPS, namespace, all_namespaces=all_namespaces) if chosen else []
     podgroups = {key_of(group): group for group in groups}
     failed = await causes(client, chosen, None if all_namespaces else namespace)
@@ -65,6 +76,11 @@ async def vjobs(
 
     draw = partial(table, all_namespaces=all_namespaces, reason=reason)
     show(chosen, output, draw, wide_table, headed=bool(jobs))
+
+
+def phase_of(job: Document) -> str:
+    """Its phase; Pending before anybody has seen it."""
+    return str(((job.get("status") or {}).get("state") or {}).get("phase") or phases.PENDING)
 
 
 def main() -> None:
