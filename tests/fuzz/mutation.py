@@ -50,11 +50,14 @@ TOKENS = (
     *("\u0660".encode(), "\u00b2".encode(), "\u212a".encode(), "\U0001f600".encode(), b"\\ud800", b"\\u0000", b"<<: "),
 )
 LONGEST = 20_000
+DEEP = (b"[" * 1200, b'{"a":' * 1200, b"- " * 1200, b"[" * 300 + b"]" * 300)
+"""Twice as deep as anybody wants to look, and half as deep."""
 
 
 def mutations(seeds: Sequence[bytes], rng: random.Random) -> Iterator[bytes]:
-    """Without end: the seeds themselves first, then what becomes of them."""
+    """Without end: the seeds themselves first, and what is nested too deeply, then what becomes of the seeds."""
     yield from seeds
+    yield from DEEP
     while True:
         data = rng.choice(seeds)
         for _ in range(rng.choice((1, 1, 2, 3, 8))):

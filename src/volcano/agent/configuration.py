@@ -109,7 +109,7 @@ def read(text: str, labels: Mapping[str, str], annotations: Mapping[str, str] | 
         if types is not None:
             merged = _merge(merged, {"overSubscriptionConfig": {"overSubscriptionTypes": types}})
         found = msgspec.convert(without_nulls(merged), Configuration)
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, RecursionError) as problem:
         raise ConfigurationError(f"{KEY}: {problem}") from problem
     problems = list(_problems(found))
     if problems:

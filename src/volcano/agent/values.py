@@ -90,7 +90,7 @@ def memory_ratios(annotations: Mapping[str, str]) -> MemoryRatios | None:
         return None
     try:
         return msgspec.json.decode(text, type=_PodSettings).memory_qos or MemoryRatios()
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, RecursionError) as problem:
         raise ValueError(f"annotation {keys.COLOCATION_CONFIG}: {problem}") from problem
 
 

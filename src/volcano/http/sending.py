@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from volcano.http.endpoint import Endpoint
+from volcano.http.errors import ProtocolError
 from volcano.http.message import Response
 
 CONNECT_SECONDS = 10.0
@@ -32,10 +33,14 @@ def request_bytes(
 
 
 def unpacked(response: Response) -> Response:
-    """The same response, its body unpacked if it is gzip."""
+    """The same response, its body unpacked if it is gzip. Raises `ProtocolError` where it only says so."""
     if response.headers.get("content-encoding") != "gzip":
         return response
     import zlib
 
     headers = {name: value for name, value in response.headers.items() if name != "content-encoding"}
-    return Response(response.status, headers, zlib.decompress(response.content, wbits=31))
+    try:
+        body = zlib.decompress(response.content, wbits=31)
+    except zlib.error as error:
+        raise ProtocolError(f"the server's answer is not gzip, as it says: {error}") from error
+    return Response(response.status, headers, body)

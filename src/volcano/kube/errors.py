@@ -149,7 +149,7 @@ def error_from(code: int, body: bytes, headers: Mapping[str, str] | None = None)
     """The exception for an HTTP answer of 400 or above."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = Status(message=body[:500].decode("utf-8", "replace").strip())
     return error_from_status(status, code, headers)
 

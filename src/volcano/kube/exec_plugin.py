@@ -109,12 +109,13 @@ class ExecPlugin:
         if process.returncode != 0:
             said = (errors or b"").decode("utf-8", "replace").strip()[-500:]
             raise CredentialError(f"{self.source}: {self.command} failed with status {process.returncode}: {said}")
-        return self._parse(output)
+        return self.read(output)
 
-    def _parse(self, output: bytes) -> Credential:
+    def read(self, output: bytes) -> Credential:
+        """What the command printed."""
         try:
             answer = msgspec.json.decode(output, type=ExecCredential)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise CredentialError(f"{self.source}: {self.command} printed no ExecCredential: {error}") from error
         if answer.api_version != self.api_version:
             raise CredentialError(

@@ -189,7 +189,7 @@ class Informer(Generic[T]):
                     self._delay = 0.0  # it is there again, and may not know everybody's rights yet
                 self._failed(error)
                 await self._pause(error.retry_after)
-            except (OSError, TimeoutError, msgspec.DecodeError) as error:
+            except (OSError, TimeoutError, msgspec.DecodeError, RecursionError) as error:
                 log.warning("%s: the watch broke: %s", self.resource.plural, error)
                 self._failed(error)
                 await self._pause(None, UNREACHED_DELAY_SECONDS)

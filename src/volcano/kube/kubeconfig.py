@@ -154,7 +154,7 @@ def read(path: Path) -> KubeConfig:
         return KubeConfig()
     try:
         return msgspec.convert(without_nulls(document), KubeConfig)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, RecursionError) as error:
         raise ConfigError(f"{path}: not a kubeconfig: {error}") from error
 
 

@@ -44,7 +44,7 @@ def explained(answer: Response, config: ClusterConfig, token: str | None) -> Res
     """The same 401 with a message that says whose credentials they were, and what is the matter with them."""
     try:
         status = msgspec.json.decode(answer.content, type=Status)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = Status(status="Failure", reason="Unauthorized", code=401)
     where = config.source or "given address"
     why = _cause(config, token, datetime.datetime.now(datetime.UTC))
@@ -86,5 +86,5 @@ def _end_of_token(token: str) -> datetime.datetime | None:
     try:
         claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=="), type=Claims)
         return None if claims.exp is None else datetime.datetime.fromtimestamp(claims.exp, datetime.UTC)
-    except (binascii.Error, ValueError, OverflowError, OSError):
+    except (binascii.Error, ValueError, OverflowError, OSError, RecursionError):
         return None

@@ -33,15 +33,16 @@ def load(path: Path, *, strict: bool = False) -> tuple[ResourceGroup, ...]:
     """The groups of a file. A key that comes twice is an error if `strict`, and else a warning of the log."""
     try:
         document, repeated = yaml_text.read(path.read_text(encoding="utf-8"))
-        if repeated and strict:
-            raise GroupsError(f"{path}: {'; '.join(repeated)}")
-        for remark in repeated:
-            log.warning("%s: %s", path, remark)
-        return msgspec.convert(document or {}, _File).resource_groups or ()
+        found = msgspec.convert(document or {}, _File).resource_groups or ()
     except OSError as error:
         raise GroupsError(f"{path}: {error.strerror}: check --admission-conf") from error
-    except (yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # also a date that is none, or too many brackets
         raise GroupsError(f"{path}: {error}") from error
+    if repeated and strict:
+        raise GroupsError(f"{path}: {'; '.join(repeated)}")
+    for remark in repeated:
+        log.warning("%s: %s", path, remark)
+    return found
 
 
 def followed(path: Path) -> Followed[Groups]:

@@ -26,7 +26,7 @@ class BadReview(ValueError):
 def decode(body: bytes) -> AdmissionRequest:
     try:
         review = _decoder.decode(body)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadReview(f"the body is not an AdmissionReview: {error}") from error
     if review.api_version != API_VERSION:
         raise BadReview(f"expected an AdmissionReview of {API_VERSION}, got {review.api_version or 'no apiVersion'}")

@@ -69,7 +69,7 @@ def load(configmap: JsonObject | None, name: str) -> Config:
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or str(error)
         raise ConfigProblem(f"failed to parse config: yaml: {problem}") from None
-    except msgspec.ValidationError as error:
+    except (ValueError, RecursionError) as error:  # also a date that is none, or too many brackets
         raise ConfigProblem(f"failed to parse config: {error}") from None
 
 

@@ -80,7 +80,7 @@ def from_configmap(configmap: JsonObject) -> Sharding:
         raise ConfigProblem(f"{KEY}: not in the ConfigMap, or empty")
     try:
         found = msgspec.convert(yaml.safe_load(text), Sharding, strict=False)
-    except (yaml.YAMLError, msgspec.ValidationError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # also a date that is none, or too many brackets
         raise ConfigProblem(f"{KEY}: {error}") from None
     check(found)
     return found

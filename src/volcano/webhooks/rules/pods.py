@@ -157,5 +157,5 @@ def _json_mapping(text: str) -> JsonObject:
     """A JSON object; empty when the text is not one: a damaged group setting must not stop pods."""
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}

@@ -50,7 +50,7 @@ def parse(text: str) -> DeviceConfig:
         if isinstance(document, Mapping) and isinstance(document.get("vnpus"), list):
             document = {**document, "vnpus": {"configs": document["vnpus"]}}
         return msgspec.convert(document or {}, DeviceConfig)
-    except (yaml.YAMLError, msgspec.ValidationError) as problem:
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:  # also a date that is none
         raise ConfigError(" ".join(str(problem).split())) from problem
 
 

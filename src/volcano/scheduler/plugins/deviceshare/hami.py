@@ -144,7 +144,7 @@ class Hami:
         support = self.core_support if said is None else said == "true"
         try:
             found = msgspec.json.decode(register, type=list[Registered])
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return None
         return Units(self, {info.id: Unit(self.chip, info, support) for info in found})
 
