@@ -146,7 +146,7 @@ def test_a_service_leads_to_its_pods(connection: client.ApiClient, core: CoreV1A
     client.AppsV1Api(connection).create_namespaced_deployment(namespace, deployment("d"))
     spec = {"selector": {"app": "d"}, "ports": [{"port": 80}]}
     core.create_namespaced_service(namespace, {"metadata": {"name": "d"}, "spec": spec})
-    for event in watch.Watch().stream(core.list_namespaced_endpoints, namespace, timeout_seconds=120):
+    for event in watch.Watch().stream(core.list_namespaced_endpoints, namespace, timeout_seconds=60):
         subsets = event["object"].subsets
         if subsets and subsets[0].addresses:
             break

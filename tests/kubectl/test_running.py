@@ -157,6 +157,7 @@ def test_top_shows_what_runs_and_where(kubectl: Kubectl) -> None:
 
     def shown() -> bool:
         seen = kubectl.run("top", "pods")
+        assert "Metrics API not available" not in seen.err
         return seen.code == 0 and "busy" in seen.out and int(seen.column("CPU(cores)")[0].removesuffix("m")) > 10
 
     eventually("the load to be seen", shown)

@@ -95,7 +95,7 @@ async def _connected(transport: HttpTransport) -> AsyncIterator[Client]:
 
     patient = PatientTransport(transport, seconds=PATIENCE_SECONDS, on_wait=_show_wait)
     try:
-        yield Client(patient, user_agent="vcctl", on_warning=_show_warning)
+        yield Client(patient, user_agent="vcctl", on_warning=show_warning)
     finally:
         await transport.close()
 
@@ -115,7 +115,7 @@ def run(work: Coroutine[Any, Any, T], *, loop: bool) -> T:
     raise RuntimeError("this command waits for something that takes an event loop: it is one of `following`")
 
 
-def _show_warning(text: str) -> None:
+def show_warning(text: str) -> None:
     click.echo(f"Warning: {text}", err=True)
 
 

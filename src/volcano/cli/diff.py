@@ -12,7 +12,7 @@ import click
 from volcano.api.keys import DEFAULT_QUEUE, ROOT_QUEUE
 from volcano.api.resources import QUEUES
 from volcano.cli.apply import current, meant, placed
-from volcano.cli.connection import on_cluster
+from volcano.cli.connection import on_cluster, show_warning
 from volcano.cli.errors import describe_api_error
 from volcano.cli.flags import file_flag, namespace_flag
 from volcano.cli.manifests import read
@@ -53,6 +53,8 @@ async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
     for (resource, document), before in zip(objects, befores, strict=True):
         place = f"{resource.singular}/{document['metadata']['name']}"
         after = document
+        heard: list[str] = []
+        client.on_warning = heard.append
         try:
             judged = await client.apply(resource.untyped, document, force=True, dry_run=True)
             after = judged if before else document
@@ -61,7 +63,11 @@ async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
                 click.echo(f"{place} would be refused: {describe_api_error(error)}", err=True)
                 status = FAILED
                 continue
+            heard.clear()
             after = overlaid(before, document) if before else document
+        finally:
+            for text in heard:
+                show_warning(text)
         changes = list(differences(meant(before) if before else {}, meant(after)))
         if changes or not before:
             _print("~" if before else "+", place)
