@@ -14,9 +14,19 @@ class Bucket:
 
     def take(self, now: float, burst: float, refill_seconds: float) -> bool:
         """Use up a token; False when there is none."""
-        self.tokens = min(burst, self.tokens + max(0.0, now - self.at) / refill_seconds)
-        self.at = now
+        self._refill(now, burst, refill_seconds)
         if self.tokens < 1.0:
             return False
         self.tokens -= 1.0
         return True
+
+    def take_or_owe(self, now: float, burst: float, refill_seconds: float) -> bool:
+        """The same where it is done even without a token: one is owed then."""
+        self._refill(now, burst, refill_seconds)
+        found = self.tokens >= 1.0
+        self.tokens = max(self.tokens - 1.0, -1.0)
+        return found
+
+    def _refill(self, now: float, burst: float, refill_seconds: float) -> None:
+        self.tokens = min(burst, self.tokens + max(0.0, now - self.at) / refill_seconds)
+        self.at = now

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from volcano.api.meta import ObjectMeta
 from volcano.api.resources import Resource
 from volcano.kube.client import Client
 from volcano.kube.codec import WatchEvent, head_of
@@ -267,7 +268,7 @@ class Informer(Generic[T]):
         for key in [key for key in self.store if key not in objects]:
             self._remove(key)
         for number, (key, obj) in enumerate(objects.items(), 1):
-            self._put(key, obj)
+            self._put(key, obj, head_of(obj))
             if number % AT_A_TIME == 0:
                 await asyncio.sleep(0)
         self.resource_version = resource_version
@@ -277,13 +278,14 @@ class Informer(Generic[T]):
 
     def _apply(self, event: WatchEvent[T]) -> None:
         self._delay = 0.0
+        head = head_of(event.object)
         if event.type == "DELETED":
-            self._remove(head_of(event.object).key, event.object)
+            self._remove(head.key, event.object)
         elif event.type != "BOOKMARK":
-            self._put(head_of(event.object).key, event.object)
+            self._put(head.key, event.object, head)
         self.resource_version = event.resource_version
 
-    def _put(self, key: str, obj: T) -> None:
+    def _put(self, key: str, obj: T, after: ObjectMeta) -> None:
         old = self.store.get(key)
         if old is None:
             self.store[key] = obj
@@ -291,12 +293,12 @@ class Informer(Generic[T]):
             for handler in self._handlers:
                 self._tell(handler.on_add, obj)
             return
-        before, after = head_of(old), head_of(obj)
+        before = head_of(old)
         if before.resource_version == after.resource_version:
             return
         if before.uid != after.uid:
             self._remove(key)
-            self._put(key, obj)
+            self._put(key, obj, after)
             return
         self.store[key] = obj
         self._reindex(key, old, obj)

@@ -18,10 +18,6 @@ class View:
     def __init__(self) -> None:
         self.seen = asyncio.Event()
 
-    @property
-    def has_synced(self) -> bool:
-        return self.seen.is_set()
-
     async def synced(self) -> None:
         await self.seen.wait()
 
@@ -43,6 +39,7 @@ def test_half_a_first_view_is_not_taken_in() -> None:
         handler.on_add(claim("b"))
         view.seen.set()
         handler.on_update(claim("a"), claim("a", "2"))
+        await feed._first_view("resourceclaims")
 
         assert feed.apply() == 3
         found = cluster.objects["resourceclaims"]

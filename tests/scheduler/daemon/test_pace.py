@@ -39,5 +39,7 @@ def test_in_a_rush_rests_are_longer_until_it_is_over() -> None:
     pace = paced(0.001)
     assert [pace.pause_seconds(0.0) for _ in range(BURST)] == [DEBOUNCE_SECONDS] * BURST
     assert pace.pause_seconds(0.0) == RUSH_SECONDS
-    assert pace.pause_seconds(REFILL_SECONDS) == DEBOUNCE_SECONDS
-    assert pace.pause_seconds(REFILL_SECONDS) == RUSH_SECONDS
+    assert [pace.pause_seconds(number * RUSH_SECONDS) for number in range(1, 9)] == [RUSH_SECONDS] * 8
+    calm = 8 * RUSH_SECONDS + 2 * REFILL_SECONDS
+    assert pace.pause_seconds(calm) == DEBOUNCE_SECONDS
+    assert pace.pause_seconds(calm) == RUSH_SECONDS

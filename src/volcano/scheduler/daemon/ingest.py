@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -53,7 +53,7 @@ class Feed:
         self._ingest = ingest
         self._inbox: deque[Item] = deque()
         """Filled on the event loop, emptied by the engine's thread."""
-        self._held: defaultdict[str, list[Item]] = defaultdict(list)
+        self._held: dict[str, list[Item]] = {}
         """Per watch, what has come of its first view: half a view is none (half of the claims: devices look free)."""
         self._first = True
         self._observer = observer
@@ -153,12 +153,14 @@ class Feed:
             self.changed.set()
 
     def _callbacks(self, wanted: str, plural: str) -> Callbacks[Any]:
+        self._held[wanted] = []
+
         def take(event: str, source: Any) -> None:
-            if self.informers[wanted].has_synced:
-                self._release(wanted)
+            held = self._held.get(wanted)
+            if held is None:
                 self.put(event, plural, source)
             else:
-                self._held[wanted].append((event, plural, source))
+                held.append((event, plural, source))
             self._observer(event, plural, source)
 
         return Callbacks(

@@ -36,6 +36,6 @@ class CyclePace:
     def pause_seconds(self, now: float) -> float:
         """How long to wait, once something has changed, before the next cycle."""
         rest = min(REST * min(self._costs, default=0.0), LONGEST_SECONDS)
-        if rest >= RUSH_SECONDS or self._allowance.take(now, BURST, REFILL_SECONDS):
+        if rest >= RUSH_SECONDS or self._allowance.take_or_owe(now, BURST, REFILL_SECONDS):
             return max(rest, DEBOUNCE_SECONDS)
         return RUSH_SECONDS

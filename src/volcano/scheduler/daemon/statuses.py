@@ -10,6 +10,8 @@ from collections.abc import Callable, Set
 from contextlib import suppress
 from typing import Any, Final
 
+import msgspec
+
 from volcano.api.core import Pod
 from volcano.api.keys import POD_GROUP_PREFIX
 from volcano.api.meta import JsonObject, ObjectReference
@@ -47,6 +49,9 @@ MAKER: Final = ("vc-controller-manager", "Update")
 UNACCOUNTED: Final[JsonObject] = {"managedFields": [{}]}
 """Of an object without managers the API server keeps no account: every write of it costs two fifths less, and what is
 sent to all who watch it is half as long. It begins anew with the first who applies (server-side) to the object."""
+
+UNREAD_PODGROUPS: Final = PODGROUPS.as_type(msgspec.Raw)
+"""Nobody looks at the answers: what was written comes as an event."""
 
 Key = tuple[str, str]
 """Plural name and key of an object."""
@@ -259,9 +264,9 @@ class StatusWriter:
         if _is_ours_alone(live):
             whole = {"metadata": {**UNACCOUNTED, "uid": meta.uid, "resourceVersion": meta.resource_version}, **patch}
             with suppress(Conflict):  # somebody else writes it, too
-                await self._client.patch(PODGROUPS, meta.name, whole, meta.namespace)
+                await self._client.patch(UNREAD_PODGROUPS, meta.name, whole, meta.namespace)
                 return
-        await self._client.patch(PODGROUPS, meta.name, _for(live, patch), meta.namespace)
+        await self._client.patch(UNREAD_PODGROUPS, meta.name, _for(live, patch), meta.namespace)
 
     def _tell(self, event: ClusterEvent) -> None:
         said = (event.kind, event.key, event.reason)
