@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.kube_cluster.control_plane import Address
 
 LEFT_OUT = ("Deployment", "DaemonSet")
+RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 ACCOUNTS = ("volcano-scheduler", "volcano-controllers", "volcano-admission")
 
 
@@ -30,6 +31,16 @@ def install(address: Address, webhooks: str) -> None:
         for webhook in document.get("webhooks", ()):
             webhook["clientConfig"] = {"url": webhooks + webhook["clientConfig"]["service"]["path"]}
     apply(address.kubeconfig, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, *documents])
+    write_kubeconfigs(address)
+
+
+def install_accounts(address: Address) -> None:
+    """Only who the daemons are and what they may do, and a kubeconfig for each account."""
+    apply(address.kubeconfig, [document for document in parts() if document["kind"] in RIGHTS])
+    write_kubeconfigs(address)
+
+
+def write_kubeconfigs(address: Address) -> None:
     for account in ACCOUNTS:
         write_kubeconfig(address, account, token(address, account))
 
@@ -54,7 +65,11 @@ def write_kubeconfig(address: Address, account: str, token: str) -> None:
 
 def parts(*values: str) -> list[dict[str, Any]]:
     """The documents of the chart with these values, CustomResourceDefinitions and roles first."""
-    return [document for document in yaml.safe_load_all(rendered(*values)) if document]
+    return [
+        document
+        for document in yaml.load_all(rendered(*values), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        if document
+    ]
 
 
 def admission() -> str:

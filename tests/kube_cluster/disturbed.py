@@ -9,9 +9,9 @@ import json
 import os
 import signal
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -37,6 +37,9 @@ rules:
 - level: Metadata
   userGroups: ["system:serviceaccounts:volcano-system"]
   verbs: [list]
+- level: Metadata
+  verbs: [create]
+  resources: [{group: "", resources: [pods, pods/binding]}]
 - level: None
 """
 
@@ -71,11 +74,25 @@ class Place:
     def lists(self) -> Counter[tuple[str, str]]:
         """By daemon and kind, the first pages only."""
         found: Counter[tuple[str, str]] = Counter()
-        for line in (self.root / "audit.log").read_text().splitlines():
-            entry = json.loads(line)
-            if "continue=" not in entry["requestURI"] and "fieldSelector" not in entry["requestURI"]:
+        for entry in self._audited():
+            first = "continue=" not in entry["requestURI"] and "fieldSelector" not in entry["requestURI"]
+            if entry["verb"] == "list" and first:
                 found[entry["userAgent"], entry["objectRef"]["resource"]] += 1
         return found
+
+    def done_to_pods(self) -> Counter[tuple[str, str]]:
+        """How often each pod was made and bound: by what was done, and the pod's name."""
+        found: Counter[tuple[str, str]] = Counter()
+        for entry in self._audited():
+            if entry["verb"] == "create" and entry["responseStatus"]["code"] < 300:
+                about = entry["objectRef"]
+                found["bound" if about.get("subresource") == "binding" else "made", about["name"]] += 1
+        return found
+
+    def _audited(self) -> Iterator[dict[str, Any]]:
+        for line in (self.root / "audit.log").read_text().splitlines():
+            with suppress(json.JSONDecodeError):  # the last one may be on its way
+                yield json.loads(line)
 
     @contextmanager
     def outlived(self, lists: int = 0) -> Iterator[None]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kube_cluster import control_plane
+from tests.kube_cluster import control_plane, crashing, volcano
 from tests.kube_cluster.island import Island
 from tests.kube_cluster.jobs import gang
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from tests.kube_cluster.disturbed import Place
 
@@ -43,6 +45,57 @@ def test_an_api_server_that_is_away_for_longer_than_the_lease(place: Place) -> N
         place.programs.restart("kube-apiserver")
         place.await_api()
         place.runs("away")
+
+
+LEADERS = ("vc-scheduler", "vc-controller-manager")
+
+
+@contextmanager
+def standbys(place: Place) -> Iterator[None]:
+    """A second copy of scheduler and controllers."""
+    scheduler, controllers = (f"{leader}-standby" for leader in LEADERS)
+    volcano.start_scheduler(place.root, place.programs, place.address, scheduler, crashing.LEASE)
+    volcano.start_controllers(place.programs, place.address, controllers, crashing.LEASE)
+    try:
+        for name in (scheduler, controllers):
+            eventually(
+                f"{name} to wait for the lease", lambda name=name: "waits for the lease" in place.programs.log(name)
+            )
+        yield
+    finally:
+        place.programs.stop(controllers)
+        place.programs.stop(scheduler)
+
+
+@pytest.mark.parametrize("seconds", [6, pytest.param(60, marks=pytest.mark.soak)])
+def test_leaders_that_are_stopped_and_go_on_when_others_lead(place: Place, seconds: int) -> None:
+    """They wake up amid their work: nothing of it is done twice, and they know what happened meanwhile."""
+    jobs = [gang(f"stopped-{seconds}-{number}", 2, "sleep", "1") for number in range(12)]
+    names = {job["metadata"]["name"] for job in jobs}
+    stood_by = {leader: place.programs.log(leader).count("standing by") for leader in LEADERS}
+    with place.outlived(lists=2), standbys(place):
+        place.kubectl.create(*jobs)
+        eventually("some of the work to be done", lambda: len(done_to(place, names)) > 2)
+        with place.paused(LEADERS[0]), place.paused(LEADERS[1]):
+            over = time.monotonic() + seconds
+            eventually("others to do the rest", lambda: all(place.phase(name) == "Completed" for name in names), 200)
+            time.sleep(max(0.0, over - time.monotonic()))
+        for leader in LEADERS:
+            known = stood_by[leader]
+            eventually(
+                f"{leader} to stand by",
+                lambda leader=leader, known=known: place.programs.log(leader).count("standing by") > known,
+            )
+        place.runs(f"beside-{seconds}")
+    place.runs(f"leading-again-{seconds}")
+    done = done_to(place, names)
+    assert set(done.values()) == {1}
+    assert Counter(what for what, _ in done) == {"made": 2 * len(names), "bound": 2 * len(names)}
+
+
+def done_to(place: Place, jobs: Collection[str]) -> dict[tuple[str, str], int]:
+    """How often each pod of these jobs was made and bound so far."""
+    return {what: count for what, count in place.done_to_pods().items() if what[1].rsplit("-", 2)[0] in jobs}
 
 
 def test_webhooks_that_do_not_answer(place: Place) -> None:
