@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tests.kube_cluster import control_plane, volcano
+from tests.kube_cluster import chart, control_plane, volcano
 from tests.kube_cluster.programs import Programs, free_ports
 
 from benchmarks.rig.processes import cpu_seconds, peak_mib
-from volcano.api.resources import NODES, SERVICE_ACCOUNTS
+from volcano.api.resources import CLUSTER_ROLE_BINDINGS, NODES, SERVICE_ACCOUNTS
 from volcano.kube import config
 from volcano.kube.client import Client
 from volcano.kube.errors import AlreadyExists
@@ -31,6 +31,10 @@ NODE_SIZE = ("--simulated-cpu=32", "--simulated-memory=256Gi", "--simulated-pods
 CONTROLLER_OPTIONS = ("--node-monitor-grace-period=1h", "--kube-api-qps=1000", "--kube-api-burst=1000")
 """Simulated nodes renew their leases rarely, and would be taken for dead; a thousand of them come at once."""
 NODES_SECONDS = 120.0
+WRITER = "writer"
+WEBHOOKS = "volcano.webhooks.manager"
+ACCOUNTS = {module: account for module, account in volcano.ACCOUNTS.items() if module != WEBHOOKS}
+"""Webhooks register themselves here, which is more than their account may."""
 
 
 @dataclass
@@ -44,9 +48,16 @@ class Cluster:
     names: list[str]
 
     def start(self, name: str, module: str, *flags: str) -> None:
-        """A program of ours that finds the API server through the kubeconfig."""
-        self.programs.start(name, [sys.executable, "-m", module, "--kubeconfig", str(self.kubeconfig), *flags])
+        """A program of ours that finds the API server through a kubeconfig: its account's, else the administrator's."""
+        account = self.root / f"{ACCOUNTS.get(module, 'no')}.kubeconfig"
+        kubeconfig = account if account.exists() else self.kubeconfig
+        self.programs.start(name, [sys.executable, "-m", module, "--kubeconfig", str(kubeconfig), *flags])
         self.names.append(name)
+
+    @property
+    def writer(self) -> Path:
+        """The kubeconfig of who hands in the load."""
+        return self.root / f"{WRITER}.kubeconfig"
 
     def pid(self, name: str) -> int:
         return self.programs.process_id(name)
@@ -77,7 +88,7 @@ class Cluster:
         """With its default admission unless `flags` say otherwise; returns its port."""
         port = free_ports(1)[0]
         place = f"--listen-address=127.0.0.1:{port}", f"--webhook-url=https://127.0.0.1:{port}"
-        self._daemon("vc-webhook-manager", "volcano.webhooks.manager", *place, *flags)
+        self._daemon("vc-webhook-manager", WEBHOOKS, *place, *flags)
         return port
 
     def start_nodes(self, count: int) -> None:
@@ -113,8 +124,13 @@ def local(root: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def kubernetes(root: Path, *, controllers: bool = True, options: tuple[str, ...] = ()) -> Iterator[Cluster]:
-    """kube-apiserver on etcd (which does not wait for the disk), our CRDs in it; kube-controller-manager if wanted."""
+def kubernetes(
+    root: Path, *, controllers: bool = True, options: tuple[str, ...] = (), accounts: bool = False
+) -> Iterator[Cluster]:
+    """kube-apiserver on etcd (which does not wait for the disk), our CRDs in it; kube-controller-manager if wanted.
+
+    With `accounts` daemons have the chart's, and their tokens and rights; else they are the administrator.
+    """
     server = ("etcd", "kube-apiserver")
     names = [*server, *(["kube-controller-manager"] if controllers else [])]
     with Programs(root) as programs:
@@ -122,6 +138,10 @@ def kubernetes(root: Path, *, controllers: bool = True, options: tuple[str, ...]
             root, programs, controllers=controllers, options=options, controller_options=CONTROLLER_OPTIONS
         )
         asyncio.run(volcano.install(address.kubeconfig))
+        if accounts:
+            chart.install_accounts(address)
+            asyncio.run(with_client(address.kubeconfig, make_writer))
+            chart.write_kubeconfig(address, WRITER, chart.token(address, WRITER))
         yield Cluster(root, address.kubeconfig, programs, server, names)
 
 
@@ -131,6 +151,15 @@ async def with_client(kubeconfig: Path, work: Callable[[Client], Awaitable[T]]) 
         return await work(client)
     finally:
         await client.close()
+
+
+async def make_writer(client: Client) -> None:
+    """Who hands in the load, by a token as programs in a cluster have it: certificates are checked at each request."""
+    subject = {"kind": "ServiceAccount", "name": WRITER, "namespace": volcano.NAMESPACE}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    binding = {"metadata": {"name": WRITER}, "roleRef": role, "subjects": [subject]}
+    await client.create(SERVICE_ACCOUNTS.untyped, {"metadata": {"name": WRITER}}, volcano.NAMESPACE)
+    await client.create(CLUSTER_ROLE_BINDINGS.untyped, binding)
 
 
 async def make_account(client: Client) -> None:

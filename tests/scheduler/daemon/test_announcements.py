@@ -52,3 +52,4 @@ def test_of_many_small_groups_only_some_are_told() -> None:
     events = events_after(1, gangs=3 * BURST)
 
     assert BURST <= len(events) < 3 * BURST
+    assert {event.involved_object.kind for event in events} == {"Pod"}, "a group of one has nothing to sum up"

@@ -28,7 +28,7 @@ SUM_UP_SECONDS: Final = 2.0
 class Announcer:
     """One event for each of the first `BURST` pods and for one more per `REFILL_SECONDS`; the others are counted.
 
-    Sums are told in the same measure, the largest first.
+    Sums are told in the same measure, the largest first; the one pod of a group is none.
     """
 
     def __init__(self, recorder: EventRecorder, feed: Feed) -> None:
@@ -59,7 +59,9 @@ class Announcer:
         groups = self._feed.store(PODGROUPS.plural)
         for job, count in self._others.most_common():
             group = groups.get(job)
-            if group is not None and may_speak(self._sums):
+            if group is None or count == group.spec.min_member == 1:
+                continue
+            if may_speak(self._sums):
                 message = f"Successfully assigned {count} pods of the group"
                 self._recorder.record(PODGROUPS, group, NORMAL, REASON, message)
         self._others.clear()
