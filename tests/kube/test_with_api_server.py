@@ -11,7 +11,7 @@ import pytest
 
 from tests.http.test_tls import Authority
 from tests.kube.test_informer import Recorder
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 from volcano.api.core import ConfigMap, Event, Pod
 from volcano.api.meta import ObjectMeta
 from volcano.api.resources import CONFIGMAPS, EVENTS, PODS, QUEUES
@@ -100,7 +100,7 @@ def test_an_informer_follows_the_real_server(over: str) -> None:
             recorder = Recorder()
             informer = Informer(client, CONFIGMAPS, namespace="default", handler=recorder)
             task = asyncio.create_task(informer.run())
-            await asyncio.wait_for(informer.synced(), 5)
+            await asyncio.wait_for(informer.synced(), SECONDS)
             before = len(informer.store)
             assert before >= 5
             await client.create(CONFIGMAPS, config_map("during"))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 from volcano.api.meta import JsonObject
 from volcano.api.resource import Resource
 from volcano.api.resources import (
@@ -78,8 +78,8 @@ async def world() -> AsyncIterator[World]:
         asyncio.create_task(result.schedule()),
     ]
     try:
-        await asyncio.wait_for(ready.wait(), 10)
-        await asyncio.wait_for(nodes.registered.wait(), 10)
+        await asyncio.wait_for(ready.wait(), SECONDS)
+        await asyncio.wait_for(nodes.registered.wait(), SECONDS)
         yield result
     finally:
         for task in tasks:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import SECONDS
 from volcano.local.node.logs import LogOptions, read_log
 from volcano.local.node.supervisor import logs
 from volcano.local.node.supervisor.logs import LogFile, Stream, log_path
@@ -102,4 +103,4 @@ def test_following_ends_with_the_container(tmp_path: Path) -> None:
                 running.clear()
         return pieces
 
-    assert asyncio.run(asyncio.wait_for(follow(), 5)) == [b"one\n", b"two\n"]
+    assert asyncio.run(asyncio.wait_for(follow(), SECONDS)) == [b"one\n", b"two\n"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.local.node.cluster import Cluster, cluster
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 from volcano.api import quantity
 from volcano.api.meta import JsonObject
 from volcano.api.resources import CONFIGMAPS, LEASES, NODES, PODS
@@ -84,7 +84,7 @@ def test_a_deleted_or_silenced_node_comes_back(monkeypatch: pytest.MonkeyPatch) 
         client, registered = Client(InProcessTransport(api.handle)), asyncio.Event()
         description = registration.NodeDescription("n1", {"cpu": "1"})
         task = asyncio.create_task(registration.keep_registered(client, description, registered))
-        await asyncio.wait_for(registered.wait(), 5)
+        await asyncio.wait_for(registered.wait(), SECONDS)
 
         async def ready() -> bool:
             nodes = (await client.list(NODES.untyped)).items

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from tests.waiting import until
+from tests.waiting import SECONDS, until
 from volcano.api.meta import JsonObject
 from volcano.api.resources import LEASES, NODES, PODS
 from volcano.kube.client import Client
@@ -26,7 +26,7 @@ class Place:
     async def start(self, *specs: NodeSpec, owner: str = "") -> None:
         nodes = SimulatedNodes(self.client, specs, owner)
         self.tasks.append(asyncio.create_task(nodes.run()))
-        await asyncio.wait_for(nodes.registered.wait(), 10)
+        await asyncio.wait_for(nodes.registered.wait(), SECONDS)
 
     async def stop(self) -> None:
         for task in self.tasks:
