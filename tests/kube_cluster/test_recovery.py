@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kube_cluster import control_plane, crashing, volcano
+from tests.kube_cluster.disturbed import DAEMONS
 from tests.kube_cluster.island import Island
 from tests.kube_cluster.jobs import gang
 from tests.waiting import eventually
@@ -27,6 +28,11 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(bool(control_plane.absence()), reason=control_plane.absence() or "there is a control plane"),
 ]
+
+
+def test_the_daemons_act_as_the_accounts_of_the_chart(place: Place) -> None:
+    """What others ask for, the administrator among them, is not in the log."""
+    assert {agent for agent, _ in place.lists()} >= set(DAEMONS)
 
 
 def test_an_etcd_that_stalls_for_longer_than_the_lease(place: Place) -> None:
