@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 
 import msgspec
@@ -12,9 +13,11 @@ from tests.scheduler.daemon.bench import bench
 from tests.waiting import until
 from volcano.api.core import EnvVar, Pod
 from volcano.api.narrow import narrowed
-from volcano.scheduler.daemon.view import PODS_IN_VIEW
+from volcano.scheduler import dump
+from volcano.scheduler.daemon.view import PODGROUPS_IN_VIEW, PODS_IN_VIEW, PodGroupInView, Writer, WrittenMeta
 from volcano.scheduler.plugins.extender.plugin import Extender
 from volcano.testing.builders import gang
+from volcano.testing.world import World
 
 DOCUMENT = {
     "apiVersion": "v1",
@@ -142,3 +145,26 @@ def without_empty(value: object) -> object:
         kept = {key: without_empty(item) for key, item in value.items()}
         return {key: item for key, item in kept.items() if item not in ({}, [])}
     return [without_empty(item) for item in value] if isinstance(value, list) else value
+
+
+def test_of_podgroups_it_is_seen_who_wrote_them_and_how() -> None:
+    managed = [
+        {"manager": "kubectl", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:spec": {"f:queue": {}}}}
+    ]
+    document = {"metadata": {"name": "g", "managedFields": managed}, "spec": {"minMember": 2}}
+
+    group = msgspec.json.decode(msgspec.json.encode(document), type=PODGROUPS_IN_VIEW.type)
+
+    assert isinstance(group, PodGroupInView)
+    assert group.spec.min_member == 2
+    assert group.metadata.managed_fields == [Writer(manager="kubectl", operation="Apply")]
+
+
+def test_a_dump_does_not_say_who_wrote_a_podgroup() -> None:
+    one = gang("train", pods=1, cpu=1)
+    meta = WrittenMeta(name="train", namespace="default", managed_fields=[Writer(manager="kubectl")])
+    seen = dataclasses.replace(one, pod_group=PodGroupInView(metadata=meta, spec=one.pod_group.spec))
+
+    (group,) = (item for item in dump.of_cluster(World(jobs=[seen]).cluster) if item["kind"] == "PodGroup")
+
+    assert "managedFields" not in group["metadata"]
