@@ -189,7 +189,13 @@ class Server:
         return await self.patch_(resource, meta["name"], document, meta.get("namespace"), subresource=subresource)
 
     async def delete(
-        self, resource: Resource[Any], name: str, namespace: str | None = None, *, uid: str | None = None
+        self,
+        resource: Resource[Any],
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        propagation: str = "",
     ) -> None:
         await self._arrive()
         present = self._find(resource, name, namespace)

@@ -32,6 +32,8 @@ DOCUMENTS = resources.CRON_JOBS.untyped
 NAMESPACE_TERMINATING = "NamespaceTerminating"
 LOCALTIME = Path("/etc/localtime")
 ZONEINFO = "zoneinfo/"
+LONGEST_WAIT_SECONDS = 300.0
+"""Clocks are set and machines sleep, and no timer hears of it."""
 
 
 class CronJobController:
@@ -58,6 +60,9 @@ class CronJobController:
         others = await self._others(cronjob, owned)
         plan = machine.step(cronjob, owned, others, self._context.now(), self._local)
         self._note(cronjob, *plan.notes)
+        if plan.status.last_schedule_time != cronjob.status.last_schedule_time:  # before the job that tells of it goes
+            await self._statuses.write(key, document, msgspec.to_builtins(plan.status))
+            document = self._statuses.newest(key, document)
         for name in plan.remove:
             await self._remove(cronjob, name)
         if plan.start is not None:
@@ -67,7 +72,7 @@ class CronJobController:
                 plan.status = machine.settled(plan.status, job, plan.start)
         await self._statuses.write(key, document, msgspec.to_builtins(plan.status))
         if plan.wait is not None:
-            self.queue.add_after(key, plan.wait.total_seconds())
+            self.queue.add_after(key, min(plan.wait.total_seconds(), LONGEST_WAIT_SECONDS))
 
     async def gave_up(self, key: str, error: Exception) -> None:
         """The next minute may be better."""
@@ -117,8 +122,10 @@ class CronJobController:
     async def _delete_active(self, cronjob: CronJob, reference: ObjectReference) -> None:
         try:
             await self._delete(cronjob, reference.name, reference.uid or None)
-        except Conflict:  # another job has taken the name: the one meant is gone
-            return
+        except Conflict:
+            job = await self._get(cronjob, reference.name)
+            if job is not None and job.metadata.uid == reference.uid:
+                raise  # else another job has taken the name, and the one meant is gone
 
     async def _start(self, cronjob: CronJob, document: JsonObject, scheduled: datetime.datetime) -> Job | None:
         """Create the job for `scheduled`, or find the one created before; None when there is none to follow."""

@@ -27,6 +27,8 @@ OVER: Final = frozenset({COMPLETED, FAILED, TERMINATED, ABORTED})
 """An aborted job can be resumed; until then it is in nobody's way."""
 FORBID: Final = "Forbid"
 REPLACE: Final = "Replace"
+_MINUTE_DIGITS: Final = 9
+"""Of the minutes since 1970 in names; more are beyond all calendars."""
 TOO_MANY: Final = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
 
 
@@ -59,16 +61,30 @@ def step(
     tidy(cronjob, owned, plan)
     take_stock(owned, others, plan)
     if cronjob.spec.suspend or cronjob.metadata.deletion_timestamp is not None:
+        remember(cronjob, plan)
         return plan
     try:
-        _schedule(cronjob, plan, now, local)
+        _schedule(cronjob, owned, plan, now, local)
     except times.UnknownZone as error:
         plan.notes.append(Note(WARNING, "InvalidTimeZone", f'Invalid time zone "{cronjob.spec.time_zone}": {error}'))
     except ScheduleError as error:
         plan.notes.append(Note(WARNING, "UnParseableCronJobSchedule", unparseable(cronjob, error)))
     except times.NeverDue as error:
         plan.notes.append(Note(WARNING, "InvalidSchedule", f"Error getting schedule time: {error}"))
+    remember(cronjob, plan)
     return plan
+
+
+def remember(cronjob: CronJob, plan: Plan) -> None:
+    """Jobs that go take the proof of their start with them: it is written down before."""
+    going = [*plan.remove, *(reference.name for reference in plan.replace)]
+    plan.status.last_schedule_time = last_start(cronjob, plan.status, going)
+
+
+def last_start(cronjob: CronJob, status: CronJobStatus, names: Iterable[str]) -> datetime.datetime | None:
+    """By the status, or by the jobs of these names."""
+    known = status.last_schedule_time
+    return max([*filter(None, (_time_in(name, cronjob) for name in names)), *([known] if known else [])], default=None)
 
 
 def unparseable(cronjob: CronJob, error: ScheduleError) -> str:
@@ -107,7 +123,9 @@ def take_stock(owned: Sequence[Job], others: Mapping[str, Job], plan: Plan) -> N
             plan.notes.append(Note(WARNING, "OrphanedJob", message))
 
 
-def _schedule(cronjob: CronJob, plan: Plan, now: datetime.datetime, local: datetime.tzinfo) -> None:
+def _schedule(
+    cronjob: CronJob, owned: Sequence[Job], plan: Plan, now: datetime.datetime, local: datetime.tzinfo
+) -> None:
     if "TZ" in cronjob.spec.schedule:
         message = (
             f'CRON_TZ or TZ in the schedule "{cronjob.spec.schedule}" is not officially supported. '
@@ -121,6 +139,10 @@ def _schedule(cronjob: CronJob, plan: Plan, now: datetime.datetime, local: datet
         plan.notes.append(Note(WARNING, "TooManyMissedTimes", TOO_MANY))
     plan.wait = times.wait(cronjob, schedule, now)
     if due.time is None or _has_started(cronjob, plan.status, due.time):
+        return
+    latest = last_start(cronjob, plan.status, (job.metadata.name for job in owned))
+    if latest is not None and latest >= due.time:  # the word of its start was lost
+        plan.status.last_schedule_time = latest
         return
     if make_room(cronjob, plan):
         plan.start = due.time
@@ -162,6 +184,14 @@ def foreign(job: Job) -> Note:
 def job_name(cronjob: CronJob, scheduled: datetime.datetime) -> str:
     """One name per scheduled minute: a job that was started once is not started again."""
     return f"{cronjob.metadata.name}-{int(scheduled.timestamp()) // 60}"
+
+
+def _time_in(name: str, cronjob: CronJob) -> datetime.datetime | None:
+    """The scheduled time in the name of a job of ours."""
+    prefix, _, minutes = name.rpartition("-")
+    if prefix != cronjob.metadata.name or not (minutes.isdecimal() and len(minutes) <= _MINUTE_DIGITS):
+        return None
+    return datetime.datetime.fromtimestamp(60 * int(minutes), datetime.UTC)
 
 
 def reference_to(job: Job) -> ObjectReference:

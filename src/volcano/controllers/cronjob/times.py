@@ -61,23 +61,34 @@ def schedule_of(cronjob: CronJob, local: datetime.tzinfo = datetime.UTC) -> Sche
 
 def due(cronjob: CronJob, schedule: Schedule, now: datetime.datetime, *, deadline: bool = True) -> Due:
     """The latest start before `now` that has not been made; `deadline` forgets those that came too long ago."""
-    since = cronjob.status.last_schedule_time or cronjob.metadata.creation_timestamp or now
-    if deadline and cronjob.spec.starting_deadline_seconds is not None:
-        since = max(since, now - datetime.timedelta(seconds=cronjob.spec.starting_deadline_seconds))
-    first = schedule.after(since)
-    if first is None:
-        raise NeverDue
+    since, first = _since(cronjob, schedule, now, cronjob.spec.starting_deadline_seconds if deadline else None)
     if first > now:
         return Due(since, None, Missed.NONE)
     return Due(since, schedule.latest(since, now), _how_many(schedule, first, now))
 
 
+def _since(
+    cronjob: CronJob, schedule: Schedule, now: datetime.datetime, deadline_seconds: int | None
+) -> tuple[datetime.datetime, datetime.datetime]:
+    """Up to when no start is owed any more, and the first one after that."""
+    since = cronjob.status.last_schedule_time or cronjob.metadata.creation_timestamp or now
+    if deadline_seconds is not None:
+        since = max(since, now - datetime.timedelta(seconds=deadline_seconds))
+    first = schedule.after(since)
+    if first is None:
+        raise NeverDue
+    return since, first
+
+
 def wait(cronjob: CronJob, schedule: Schedule, now: datetime.datetime) -> datetime.timedelta:
     """How long until there is something to start, whatever the deadline says of the past."""
-    last = due(cronjob, schedule, now, deadline=False)
-    following = schedule.after(last.time or last.since)
-    if following is None:
-        raise NeverDue
+    since, following = _since(cronjob, schedule, now, None)
+    if following <= now:
+        last = schedule.latest(since, now)
+        after = schedule.after(last) if last is not None else None
+        if after is None:
+            raise NeverDue
+        following = after
     return following + SLACK - now
 
 

@@ -78,9 +78,10 @@ class JobFlowController:
         try:
             for name in plan.start:
                 await self._start(flow, document, name)
-        finally:
-            if plan.status is not None:
-                await self._statuses.write(key, document, msgspec.to_builtins(plan.status))
+        except Exception:  # not `finally`: what the write raises would take the place of an order to stop
+            await self._tell(key, document, plan)
+            raise
+        await self._tell(key, document, plan)
 
     async def gave_up(self, key: str, error: Exception) -> None:
         """Tell, and try again when something changes or a minute has passed."""
@@ -89,6 +90,10 @@ class JobFlowController:
             flow = msgspec.convert(document, JobFlow, strict=False)
             self._note(flow, WARNING, SYNC, f"{SYNC} JobFlow failed for {error}")
             self.queue.add_after(key, 60.0)
+
+    async def _tell(self, key: str, document: JsonObject, plan: machine.Plan) -> None:
+        if plan.status is not None:
+            await self._statuses.write(key, document, msgspec.to_builtins(plan.status))
 
     async def _start(self, flow: JobFlow, document: JsonObject, name: str) -> None:
         template = self._templates.get(name, flow.metadata.namespace)
