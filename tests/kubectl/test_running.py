@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -191,6 +192,34 @@ def test_output_is_attached_to_until_the_container_ends(kubectl: Kubectl) -> Non
     assert attached.returncode == 0
     assert out.endswith("tick\nout\n")
     assert err.endswith("err\n")
+
+
+def test_a_container_reads_what_is_typed(kubectl: Kubectl) -> None:
+    """With stdinOnce until the first who types has ended, as `kubectl run -i` wants it; else from everybody."""
+    once = pod("once", "sh", "-c", "sort; echo done")
+    many = pod("many", "sh", "-c", "read a; read b; echo $a and $b")
+    for document, is_once in ((once, True), (many, False)):
+        document["spec"]["containers"][0] |= {"stdin": True, "stdinOnce": is_once}
+        document["spec"]["restartPolicy"] = "Never"
+    kubectl.create(once, many)
+    kubectl("wait", "--for=condition=Ready", "pod/once", "pod/many", "--timeout=90s")
+
+    large = "".join(f"{number:06}\n" for number in reversed(range(30_000)))
+    out = kubectl("attach", "-i", "once", stdin=large).out
+    assert out.splitlines()[-1:] == ["done"]
+    assert kubectl("logs", "once").out == "".join(sorted(large.splitlines(keepends=True))) + "done\n"
+
+    with kubectl.start("attach", "-i", "many", stdin=subprocess.PIPE) as first:
+        assert first.stdin is not None
+        first.stdin.write("one\n")
+        first.stdin.flush()
+        with kubectl.start("attach", "-i", "many", stdin=subprocess.PIPE) as second:
+            assert second.stdin is not None
+            second.stdin.write("two\n")
+            second.stdin.close()
+            kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/many", "--timeout=90s")
+        first.stdin.close()
+    assert kubectl("logs", "many").out in ("one and two\n", "two and one\n")
 
 
 @pytest.mark.parametrize("over", ["websocket", "spdy"])

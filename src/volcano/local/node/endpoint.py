@@ -17,7 +17,7 @@ from volcano.http.message import Request, Response
 from volcano.http.websocket import accept
 from volcano.local.node import forward, streams
 from volcano.local.node.agent import NodeAgent
-from volcano.local.node.attach import AttachSession
+from volcano.local.node.attach import AttachSession, Typing
 from volcano.local.node.channels import choose_protocol
 from volcano.local.node.exec import PROTOCOLS, Command, ExecSession
 from volcano.local.node.logs import LogOptions, log_files, read_log, spoken
@@ -92,17 +92,24 @@ class Endpoint:
         return _taken_over(request, "exec", lambda transport, rest: ExecSession(command, transport, rest))
 
     def _attach(self, request: Request, namespace: str, name: str, container: str) -> Response:
-        """Take over the connection and pass on what the container writes."""
+        """Take over the connection and pass on what the container writes, and what it reads if it does."""
         found = self._running(namespace, name, container)
         if isinstance(found, Response):
             return found
-        run, _, state = found
-        folder = self._agent.runtime.layout.pod(run.plan["uid"]).logs
+        run, plan, state = found
+        layout = self._agent.runtime.layout.pod(run.plan["uid"])
+        folder, pipe = layout.logs, layout.input(container)
         number = state["restarts"]
         is_running = _is_running(run, container, number)
 
+        def typed() -> None:
+            if plan.get("input") == "once":
+                pipe.unlink(missing_ok=True)
+                run.wake()
+
         def attached(transport: asyncio.Transport, rest: bytes) -> AttachSession:
-            return AttachSession(spoken(folder, container, number, is_running), transport, rest)
+            typing = Typing(pipe, typed) if request.flag("input") and plan.get("input") else None
+            return AttachSession(spoken(folder, container, number, is_running), typing, transport, rest)
 
         return _taken_over(request, "attach", attached)
 

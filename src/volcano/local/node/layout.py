@@ -82,6 +82,10 @@ class PodLayout:
     def volume(self, name: str) -> Path:
         return self.root / "volumes" / _part(name)
 
+    def input(self, container: str) -> Path:
+        """The named pipe that a container with `stdin: true` reads."""
+        return self.root / documents.INPUT_FOLDER / _part(container)
+
     def work(self, container: str) -> Path:
         """The working folder of a container that asks for none."""
         return self.root / "work" / _part(container)

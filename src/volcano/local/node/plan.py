@@ -137,6 +137,7 @@ class _Planner:
             "probes": actions.probe_plans(container, self._facts.pod_ip),
             "post_start": actions.hook_plan(container, "postStart", self._facts.pod_ip),
             "pre_stop": actions.hook_plan(container, "preStop", self._facts.pod_ip),
+            "input": "" if not container.get("stdin") else "once" if container.get("stdinOnce") else "open",
         }
 
     @property

@@ -51,6 +51,11 @@ class Run:
     def needs_supervisor(self) -> bool:
         return self.supervisor is None and not self.report["finished"]
 
+    def wake(self) -> None:
+        """Have the supervisor look at what has changed in the pod's folder. Alone, the signal means no more."""
+        if self.supervisor is not None:
+            self.supervisor.send(signal.SIGTERM)
+
 
 class ProcessRuntime:
     """`runs` holds every pod with a folder, by uid; `changed(uid)` is called when a report or a supervisor changes."""
@@ -126,8 +131,7 @@ class ProcessRuntime:
         if earlier is None or earlier["grace_seconds"] > grace_seconds:
             record.write_durably(str(path), order)
         run = self.runs[uid]
-        if run.supervisor is not None:
-            run.supervisor.send(signal.SIGTERM)
+        run.wake()
 
     async def refresh(self, uid: str, contents: Mapping[str, Content]) -> None:
         """Bring the files in the pod's volumes up to date."""

@@ -31,8 +31,11 @@ class Process(NamedTuple):
     errors: int
 
 
-def fork(plan: PodPlan, container: ContainerPlan, kernel: isolation.Kernel, scratch: str) -> Process:
-    """A child in a session of its own, held before exec until `release`; it ends by itself if this process does."""
+def fork(plan: PodPlan, container: ContainerPlan, kernel: isolation.Kernel, scratch: str, typed: str) -> Process:
+    """A child in a session of its own, held before exec until `release`; it ends by itself if this process does.
+
+    `typed` is the pipe that it reads, or "" for nothing.
+    """
     gate_out, gate = os.pipe()
     fault, fault_in = os.pipe()
     output, output_in = os.pipe()
@@ -41,7 +44,7 @@ def fork(plan: PodPlan, container: ContainerPlan, kernel: isolation.Kernel, scra
     pid = os.fork()
     if pid == 0:
         os.close(gate)
-        _become(plan, container, kernel, scratch, parent, gate_out, fault_in, (output_in, errors_in))
+        _become(plan, container, kernel, scratch, parent, gate_out, fault_in, (typed, output_in, errors_in))
     for fd in (gate_out, fault_in, output_in, errors_in):
         os.close(fd)
     for fd in (output, errors):
@@ -90,7 +93,7 @@ def _become(
     parent: int,
     gate: int,
     fault: int,
-    outputs: tuple[int, int],
+    streams: tuple[str, int, int],
 ) -> None:
     """Turn the child into the container. Never returns."""
     try:
@@ -98,7 +101,7 @@ def _become(
         kernel.die_with_parent(signal.SIGKILL)
         if os.getppid() != parent or os.read(gate, 1) != b"1":
             os._exit(START_ERROR_CODE)
-        _redirect(*outputs)
+        _redirect(*streams)
         _limit(container)
         if plan["isolate"]:
             isolation.enter(kernel, plan["hostname"], container["mounts"], container["folder"], scratch)
@@ -114,9 +117,9 @@ def _become(
     os._exit(START_ERROR_CODE)
 
 
-def _redirect(output: int, errors: int) -> None:
-    silence = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((silence, 0), (output, 1), (errors, 2)):
+def _redirect(typed: str, output: int, errors: int) -> None:
+    source_of_input = os.open(typed or os.devnull, os.O_RDONLY)
+    for source, target in ((source_of_input, 0), (output, 1), (errors, 2)):
         os.dup2(source, target)
 
 

@@ -5,13 +5,15 @@ Neighbours: `volcano.local.node.plan` writes plans; `pod` writes reports; `volca
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 PLAN_FILE = "plan.json"
 REPORT_FILE = "report.json"
 STOP_FILE = "stop.json"
 LOCK_FILE = "lock"
 LOG_FOLDER = "logs"
+INPUT_FOLDER = "inputs"
+"""A named pipe per container that reads what is typed; once nobody may type any more, the pipe's name is gone."""
 EVENTS_PIPE = "events"
 
 RestartPolicy = Literal["Always", "OnFailure", "Never"]
@@ -53,7 +55,10 @@ class ProbePlan(TypedDict):
 
 
 class ContainerPlan(TypedDict):
-    """`cgroups` are the folders of the container's cgroups: one with cgroup v2, one for each controller with v1."""
+    """`cgroups` are the folders of the container's cgroups: one with cgroup v2, one for each controller with v1.
+
+    `input` says whether it reads what is typed: never, always, or until the first who types has ended.
+    """
 
     name: str
     argv: list[str]
@@ -68,6 +73,7 @@ class ContainerPlan(TypedDict):
     probes: dict[ProbeKind, ProbePlan]
     post_start: ActionPlan | None
     pre_stop: ActionPlan | None
+    input: NotRequired[Literal["", "open", "once"]]
 
 
 class PodPlan(TypedDict):

@@ -5,6 +5,7 @@ Neighbours: `lifecycle` decides, `containers` and `logs` act, `zygote` forks thi
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import select
@@ -15,6 +16,7 @@ from typing import cast
 from volcano.local.node.supervisor import actions, containers, lifecycle, record
 from volcano.local.node.supervisor.documents import (
     EVENTS_PIPE,
+    INPUT_FOLDER,
     LOCK_FILE,
     LOG_FOLDER,
     PLAN_FILE,
@@ -60,6 +62,7 @@ class PodSupervisor:
         self._hooks: dict[int, ContainerPlan] = {}
         self._late: dict[int, float] = {}
         self._starved: dict[str, int] = {}
+        self._inputs: dict[str, int] = {}
         self._kill_at: float | None = None
         self._is_saved = False
         self._is_announced = False
@@ -130,11 +133,36 @@ class PodSupervisor:
 
     def _fork(self, container: ContainerPlan) -> containers.Process:
         scratch = os.path.join(self._folder, "view")
-        process = containers.fork(self._plan, container, self._kernel, scratch)
+        process = containers.fork(self._plan, container, self._kernel, scratch, self._open_input(container))
         name = container["name"]
         state = self._report["containers"][name]
         self._report["containers"][name] = lifecycle.started(container, state, process.pid, process.birth, time.time())
         return process
+
+    def _open_input(self, container: ContainerPlan) -> str:
+        """The pipe that the container reads; held open here, so that it waits while nobody types. "" for nothing."""
+        if not container.get("input"):
+            return ""
+        path = self._input_path(container["name"])
+        self._close_input(container["name"])
+        try:
+            os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+            os.mkfifo(path, 0o600)
+            self._inputs[container["name"]] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            print(f"pod {self._plan['uid']}: {container['name']} reads no input: {error}", flush=True)
+            return ""
+        return path
+
+    def _close_input(self, name: str) -> None:
+        held = self._inputs.pop(name, None)
+        if held is not None:
+            os.close(held)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._input_path(name))
+
+    def _input_path(self, name: str) -> str:
+        return os.path.join(self._folder, INPUT_FOLDER, name)
 
     def _fail_start(self, container: ContainerPlan, process: containers.Process, fault: str) -> None:
         os.waitpid(process.pid, 0)
@@ -198,6 +226,7 @@ class PodSupervisor:
         self._probes.end(name)
         self._late.pop(state["pid"], None)
         self._outputs.close(name)
+        self._close_input(name)
         self._report["containers"][name] = lifecycle.ended(self._plan, container, state, exit_)
         self._is_saved = False
 
@@ -213,6 +242,8 @@ class PodSupervisor:
             self._kill_at = None
             for container in self._running():
                 self._signal(container, signal.SIGKILL)
+        for name in [name for name in self._inputs if not os.path.exists(self._input_path(name))]:
+            self._close_input(name)  # who typed has ended, and nobody else may
         for pid, kill_at in list(self._late.items()):
             if time.time() >= kill_at:
                 del self._late[pid]
