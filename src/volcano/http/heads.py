@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class AnswerHead:
         self.headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        key = name.decode("latin-1").lower()
+        key = header_name(name)
         text = value.decode("latin-1")
         headers = self.headers
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
@@ -47,3 +48,9 @@ class AnswerHead:
             self.status = status
             self._head_done = True
             self._head_arrived()
+
+
+@lru_cache(maxsize=256)
+def header_name(name: bytes) -> str:
+    """A server sends the same few with every answer."""
+    return name.decode("latin-1").lower()

@@ -5,6 +5,7 @@ Nothing here knows about sockets; `server` and `client` turn these into bytes an
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     import asyncio
 
 Query = list[tuple[str, str]]
+
+_PLAIN_PATH = re.compile("[A-Za-z0-9/.-]*")
+"""Of these characters none is quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def parse_query(raw: str) -> Query:
 
 def format_target(path: str, query: Sequence[tuple[str, str]] = ()) -> str:
     """The request target for a decoded path and query pairs: the inverse of `parse_target`."""
-    if not path.isascii() or not path.replace("/", "").replace("-", "").replace(".", "").isalnum():
+    if not _PLAIN_PATH.fullmatch(path):
         path = quote(path, safe="/:-._~!$&'()*+,;=@")
     if not query:
         return path

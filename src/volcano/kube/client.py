@@ -61,6 +61,7 @@ class Client:
         self.field_manager = field_manager or user_agent.partition("/")[0]
         self._json_headers = {**JSON_HEADERS, "user-agent": user_agent}
         self._read_headers = {**READ_HEADERS, "user-agent": user_agent}
+        self._patch_headers = {kind: {**self._json_headers, "content-type": kind.value} for kind in PatchKind}
         self._codecs: dict[tuple[str, str, type], Codec[Any]] = {}
 
     def over(self, transport: Transport) -> Client:
@@ -225,7 +226,7 @@ class Client:
             query.append(("force", "true"))
         payload = body if isinstance(body, bytes) else msgspec.json.encode(body)
         path = resource.path(namespace, name, subresource)
-        response = await self._send("PATCH", path, query, payload, {**self._json_headers, "content-type": kind.value})
+        response = await self._send("PATCH", path, query, payload, self._patch_headers[kind])
         return self._codec(resource).decode(response)
 
     async def apply(

@@ -101,7 +101,8 @@ def _report_job(session: Session, job: Job) -> None:
     phase = phase_of(job, unschedulable=unschedulable)
     was_pending = job.is_pending
     counts = job.tally.counts
-    job.stood = job.stood or job.is_ready
+    is_ready = job.is_ready
+    job.stood = job.stood or is_ready
     due = is_due(job, session.now, session.options.patience_seconds)
     decisions.podgroups[job.key] = PodGroupDecision(
         phase,
@@ -109,7 +110,7 @@ def _report_job(session: Session, job: Job) -> None:
         succeeded=counts[Status.SUCCEEDED],
         failed=counts[Status.FAILED],
         conditions=[condition for condition in conditions if due or condition.type != UNSCHEDULABLE],
-        is_settling=job.is_ready and job.tally.allocated > counts[Status.RUNNING],
+        is_settling=is_ready and job.tally.allocated > counts[Status.RUNNING],
     )
     job.phase = phase
     if session.options.patience_seconds is None:
@@ -117,11 +118,11 @@ def _report_job(session: Session, job: Job) -> None:
     if due:
         _report_pods(session, job)
     if phase in (PENDING, INQUEUE, UNKNOWN) and is_stuck(job):
-        if due and job.tasks and not job.is_ready:
+        if due and job.tasks and not is_ready:
             text = f"{job.tally.pending}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
             decisions.events.append(ClusterEvent("PodGroup", job.key, "Warning", UNSCHEDULABLE, text))
         session.reasons.setdefault(job.key, waiting_reason(session, job, was_pending=was_pending))
-    elif job.is_ready:
+    elif is_ready:
         session.reasons.pop(job.key, None)
         if session.options.full_report and (job.pending or job.tally.waiting):
             session.reasons[job.key] = remainder_reason(session, job)
