@@ -157,6 +157,42 @@ def test_both_streams_are_logged_with_time_and_name(supervised: Supervised) -> N
     assert sorted(record.split(" ", 1)[1] for record in records) == ["stderr F err", "stdout F out", "stdout F rest"]
 
 
+def test_a_container_reads_from_its_pipe_until_the_pipe_has_no_name(supervised: Supervised) -> None:
+    pid = supervised.start(pod_plan(container_plan("sh", "-c", "cat; echo end", input="once")))
+    supervised.running()
+    pipe = supervised.root / "pods/u1/inputs/main"
+    for word in ("one\n", "two\n"):  # between the two nobody has it open
+        pipe.write_text(word)
+    os.kill(pid, signal.SIGTERM)
+    eventually("what was typed", lambda: supervised.log() == "one\ntwo\n")
+
+    pipe.unlink()
+    os.kill(pid, signal.SIGTERM)
+
+    assert first_exit(supervised.finished()) == (0, "Completed")
+    assert supervised.log() == "one\ntwo\nend\n"
+
+
+def test_a_container_without_input_reads_nothing(supervised: Supervised) -> None:
+    supervised.start(pod_plan(container_plan("sh", "-c", "cat; echo end")))
+    supervised.finished()
+    assert supervised.log() == "end\n"
+
+
+def test_a_container_that_runs_again_reads_from_a_new_pipe(supervised: Supervised) -> None:
+    script = f"read word; echo $word; [ -e {supervised.root}/seen ] || {{ touch {supervised.root}/seen; exit 1; }}"
+    supervised.start(pod_plan(container_plan("sh", "-c", script, restart="OnFailure", input="open")))
+    pipe = supervised.root / "pods/u1/inputs/main"
+    for run, word in enumerate(("one\n", "two\n")):
+        eventually("the run", lambda run=run: supervised.report()["containers"]["main"]["restarts"] == run)
+        eventually("the pipe", pipe.exists)
+        supervised.running()
+        pipe.write_text(word)
+        eventually("what was typed", lambda run=run, word=word: supervised.log(run=run) == word)
+    supervised.finished()
+    assert not pipe.exists()
+
+
 def test_a_failing_container_runs_again_and_its_earlier_log_stays(supervised: Supervised) -> None:
     script = f"if [ -e {supervised.root}/seen ]; then echo again; else touch {supervised.root}/seen; exit 1; fi"
     supervised.start(pod_plan(container_plan("sh", "-c", script, restart="OnFailure")))

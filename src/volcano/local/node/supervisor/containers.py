@@ -31,10 +31,10 @@ class Process(NamedTuple):
     errors: int
 
 
-def fork(plan: PodPlan, container: ContainerPlan, kernel: isolation.Kernel, scratch: str, typed: str) -> Process:
+def fork(plan: PodPlan, container: ContainerPlan, kernel: isolation.Kernel, scratch: str, typed: int) -> Process:
     """A child in a session of its own, held before exec until `release`; it ends by itself if this process does.
 
-    `typed` is the pipe that it reads, or "" for nothing.
+    `typed` is what it reads, and closed here.
     """
     gate_out, gate = os.pipe()
     fault, fault_in = os.pipe()
@@ -45,7 +45,7 @@ def fork(plan: PodPlan, container: ContainerPlan, kernel: isolation.Kernel, scra
     if pid == 0:
         os.close(gate)
         _become(plan, container, kernel, scratch, parent, gate_out, fault_in, (typed, output_in, errors_in))
-    for fd in (gate_out, fault_in, output_in, errors_in):
+    for fd in (gate_out, fault_in, typed, output_in, errors_in):
         os.close(fd)
     for fd in (output, errors):
         os.set_blocking(fd, False)
@@ -93,7 +93,7 @@ def _become(
     parent: int,
     gate: int,
     fault: int,
-    streams: tuple[str, int, int],
+    streams: tuple[int, int, int],
 ) -> None:
     """Turn the child into the container. Never returns."""
     try:
@@ -117,9 +117,8 @@ def _become(
     os._exit(START_ERROR_CODE)
 
 
-def _redirect(typed: str, output: int, errors: int) -> None:
-    source_of_input = os.open(typed or os.devnull, os.O_RDONLY)
-    for source, target in ((source_of_input, 0), (output, 1), (errors, 2)):
+def _redirect(typed: int, output: int, errors: int) -> None:
+    for source, target in ((typed, 0), (output, 1), (errors, 2)):
         os.dup2(source, target)
 
 

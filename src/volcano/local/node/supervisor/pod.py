@@ -139,20 +139,19 @@ class PodSupervisor:
         self._report["containers"][name] = lifecycle.started(container, state, process.pid, process.birth, time.time())
         return process
 
-    def _open_input(self, container: ContainerPlan) -> str:
-        """The pipe that the container reads; held open here, so that it waits while nobody types. "" for nothing."""
-        if not container.get("input"):
-            return ""
-        path = self._input_path(container["name"])
-        self._close_input(container["name"])
-        try:
-            os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-            os.mkfifo(path, 0o600)
-            self._inputs[container["name"]] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            print(f"pod {self._plan['uid']}: {container['name']} reads no input: {error}", flush=True)
-            return ""
-        return path
+    def _open_input(self, container: ContainerPlan) -> int:
+        """What the container reads: nothing, or a pipe that is held open here, so that it waits while nobody types."""
+        if container.get("input"):
+            path = self._input_path(container["name"])
+            self._close_input(container["name"])
+            try:
+                os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+                os.mkfifo(path, 0o600)
+                self._inputs[container["name"]] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+                return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError as error:
+                print(f"pod {self._plan['uid']}: {container['name']} reads no input: {error}", flush=True)
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _close_input(self, name: str) -> None:
         held = self._inputs.pop(name, None)
