@@ -31,18 +31,22 @@ def install(address: Address, webhooks: str) -> None:
         for webhook in document.get("webhooks", ()):
             webhook["clientConfig"] = {"url": webhooks + webhook["clientConfig"]["service"]["path"]}
     apply(address.kubeconfig, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, *documents])
-    write_kubeconfigs(address)
+    write_kubeconfigs(address, documents)
 
 
-def install_accounts(address: Address) -> None:
+def install_accounts(address: Address, *values: str) -> None:
     """Only who the daemons are and what they may do, and a kubeconfig for each account."""
-    apply(address.kubeconfig, [document for document in parts() if document["kind"] in RIGHTS])
-    write_kubeconfigs(address)
+    documents = [document for document in parts(*values) if document["kind"] in RIGHTS]
+    apply(address.kubeconfig, documents)
+    write_kubeconfigs(address, documents)
 
 
-def write_kubeconfigs(address: Address) -> None:
-    for account in ACCOUNTS:
-        write_kubeconfig(address, account, token(address, account))
+def write_kubeconfigs(address: Address, documents: Sequence[dict[str, Any]]) -> None:
+    """For each account among the documents, what it connects with."""
+    for document in documents:
+        if document["kind"] == "ServiceAccount":
+            account = document["metadata"]["name"]
+            write_kubeconfig(address, account, token(address, account))
 
 
 def kubeconfig_of(address: Address, account: str) -> Path:
@@ -53,7 +57,7 @@ def kubeconfig_of(address: Address, account: str) -> Path:
 
 def token(address: Address, account: str, namespace: str = NAMESPACE) -> str:
     command = [binaries.installed(), f"--kubeconfig={address.kubeconfig}", "-n", namespace, "create", "token", account]
-    done = subprocess.run([*command, "--duration=12h"], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([*command, "--duration=12h"], capture_output=True, text=True, timeout=300, check=True)
     return done.stdout.strip()
 
 
@@ -84,7 +88,7 @@ def apply(kubeconfig: Path, documents: Sequence[dict[str, Any]], *flags: str) ->
     """Server-side apply by kubectl; what it says."""
     command = [binaries.installed(), f"--kubeconfig={kubeconfig}", "apply", "--server-side", *flags, "-f", "-"]
     text = yaml.safe_dump_all(documents)
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.kube_cluster import bare, control_plane, volcano
+from tests.kube_cluster import bare, chart, control_plane, volcano
 from tests.kube_cluster.left_behind import (
     BATCH,
     NAMESPACE,
@@ -124,6 +124,8 @@ def handover(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     options = ("--disable-admission-plugins=ServiceAccount",)
     for server in bare.kube(root, options) if request.param == "kube" else bare.local(root):
         before = asyncio.run(leave_everything(server.address))
+        if request.param == "kube":
+            chart.install_accounts(server.address)
         volcano.start_controllers(server.programs, server.address)
         volcano.start_scheduler(root, server.programs, server.address)
         yield Handover(server.address, before, asyncio.run(settled(server.address)))
