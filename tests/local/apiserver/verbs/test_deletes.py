@@ -42,6 +42,18 @@ async def test_a_pod_without_node_or_at_its_end_goes_at_once() -> None:
             assert (await call.get(f"{PODS}/{name}")).status == 404
 
 
+async def test_a_pod_whose_time_runs_keeps_it_when_it_ends() -> None:
+    async with api() as call:
+        await call.made(PODS, {**pod("a", nodeName="n1"), "metadata": {"name": "a", "finalizers": ["x/y"]}})
+        await call.delete(f"{PODS}/a")
+        await call.patch(f"{PODS}/a/status", {"status": {"phase": "Succeeded"}})
+        again = await call.delete(f"{PODS}/a", propagationPolicy="Orphan")
+        sooner = await call.delete(f"{PODS}/a", gracePeriodSeconds=7)
+
+        assert [item["metadata.deletionGracePeriodSeconds"] for item in (again, sooner)] == [30, 7]
+        assert again["metadata.finalizers"] == ["x/y"]
+
+
 async def test_finalizers_hold_an_object_until_the_last_is_removed() -> None:
     async with api() as call:
         await call.made(CONFIGMAPS, {"metadata": {"name": "a", "finalizers": ["x/y", "x/z"]}})

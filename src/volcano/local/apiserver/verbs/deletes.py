@@ -172,13 +172,15 @@ class Deletes:
     def _marked(self, call: Call, document: JsonObject, options: DeleteOptions) -> JsonObject | None:
         """The object as it waits for its end, or None if nothing holds it."""
         strategy = self._writes.strategy(call.resource)
-        meta = document["metadata"]
-        _set_propagation(meta, options.propagation_policy)
-        grace = strategy.grace_seconds(document, options.grace_period_seconds)
+        meta, asked = document["metadata"], options.grace_period_seconds
         deleting = meta.get("deletionTimestamp") is not None
+        left = meta.get("deletionGracePeriodSeconds") or 0
+        if deleting and left and (asked is None or asked >= left):
+            return document  # its time runs, whatever has become of it: it may only be asked to go sooner
+        _set_propagation(meta, options.propagation_policy)
+        grace = asked if deleting and left and asked is not None else strategy.grace_seconds(document, asked)
         if grace == 0 and not strategy.holds(document):
             return None
-        left = meta.get("deletionGracePeriodSeconds") or 0
         if deleting and grace >= left:
             return document
         strategy.mark_deleted(document)
