@@ -132,10 +132,10 @@ def test_checking_a_pod_is_cheap(pods: Compiled) -> None:
     rounds = 500
 
     def once() -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(rounds):
             pods.clean(document)
             pods.validate(document)
-        return (time.perf_counter() - start) / rounds
+        return (time.process_time() - start) / rounds
 
     assert min(once() for _ in range(5)) < 200e-6, "expected some 20 µs"

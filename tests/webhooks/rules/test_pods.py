@@ -89,12 +89,12 @@ def test_a_typical_pod_is_judged_in_microseconds():
 
     best = min(timed(lambda: review(asked, seen, settings), rounds) for _ in range(5))
 
-    assert best / rounds < 30e-6
+    assert best / rounds < 30e-6, "expected some 2 µs"
 
 
 def timed(work: object, rounds: int) -> float:
     assert callable(work)
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(rounds):
         work()
-    return time.perf_counter() - started
+    return time.process_time() - started
