@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kube_cluster import bare, control_plane, volcano
+from tests.kube_cluster import bare, chart, control_plane, volcano
 from tests.kube_cluster.programs import free_ports
 from tests.waiting import SECONDS, until
 from volcano.api import keys, resources
@@ -40,6 +40,17 @@ networkTopologyDiscovery:
 """
 
 
+ACCOUNTS = {
+    "vc-hypernode-controller-manager": "volcano-hypernode-controller",
+    "vc-controller-manager": "volcano-controllers",
+}
+OPTIONS = (
+    *("--set", "custom.hypernode_controller_mode=standalone"),
+    *("--set", "custom.sharding_configmap_enable=true", "--set", "custom.sharding_configmap_data=schedulerConfigs: []"),
+)
+"""The values of the chart with which these two run."""
+
+
 @pytest.fixture(scope="module", params=["local", pytest.param("kube", marks=pytest.mark.kube)])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """An API server with the nodes, and the controller that waits for its configuration."""
@@ -48,6 +59,8 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     root = tmp_path_factory.mktemp(request.param)
     for server in bare.kube(root) if request.param == "kube" else bare.local(root):
         volcano.start_simulated_nodes(root, server.programs, server.address, NODES)
+        if request.param == "kube":
+            chart.install_accounts(server.address, *OPTIONS)
         start(server, "vc-hypernode-controller-manager", "volcano.controllers.hypernode.standalone")
         others = "--controllers=sharding-controller,colocation-config-controller"
         start(server, "vc-controller-manager", "volcano.controllers.manager", others)
@@ -57,7 +70,11 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def start(server: Server, name: str, module: str, *flags: str) -> None:
     [health] = free_ports(1)
     address = f"127.0.0.1:{health}"
-    common = [f"--kubeconfig={server.address.kubeconfig}", f"--healthz-address={address}", "--leader-elect=false"]
+    common = [
+        f"--kubeconfig={chart.kubeconfig_of(server.address, ACCOUNTS[name])}",
+        f"--healthz-address={address}",
+        "--leader-elect=false",
+    ]
     server.programs.start(name, [sys.executable, "-m", module, *common, "--enable-metrics=false", *flags])
     server.programs.await_ready(name, lambda: volcano.answers(f"http://{address}/readyz"))
 
