@@ -1,4 +1,4 @@
-"""Random histories of flows: jobs get on, end, fail and are deleted, templates come and go, the controller is killed."""
+"""Random histories of flows: jobs get on, end, fail and are deleted, templates come and go, the controller dies."""
 
 from __future__ import annotations
 
