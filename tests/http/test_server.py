@@ -243,6 +243,20 @@ def test_dawdling_and_idle_connections_are_closed(run: Run) -> None:
     run(main())
 
 
+def test_a_connection_that_was_opened_in_reserve_may_be_idle_like_any_other(run: Run) -> None:
+    async def main() -> None:
+        limits = Limits(head_seconds=0.1, idle_seconds=60.0)
+        async with await serve(echo, limits=limits) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            await asyncio.sleep(1.5)  # it is looked at once a second
+            writer.write(GET)
+            answer = await asyncio.wait_for(reader.readline(), 60)
+            writer.close()
+            assert answer.startswith(b"HTTP/1.1 200 ")
+
+    run(main())
+
+
 def test_closing_finishes_what_is_asked_and_drops_the_idle(run: Run) -> None:
     started = asyncio.Event()
 

@@ -91,7 +91,7 @@ class RequestReader:
         self._parser = httptools.HttpRequestParser(self)
         self.finished = False
         self.rest = b""
-        self.in_head = True  # a fresh connection owes us a request
+        self.in_head = False  # clients open connections in reserve, as Go's do, and post on them later
         self.expects_continue = False
         self.since = clock()
         self._receiving = False
