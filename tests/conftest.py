@@ -16,9 +16,17 @@ if TYPE_CHECKING:
 
     from tests.kube_cluster.sites import Site
 
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """How long an example takes says something about the machine, and nothing about what is tested."""
+settings.register_profile("any machine", ANY_MACHINE)
+settings.register_profile("same examples", ANY_MACHINE, derandomize=True, database=None)
+settings.load_profile("any machine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """`make test` says the same of the same source each time; who runs one test, or soak, tries new examples."""
+    if "not soak" in config.getoption("markexpr"):
+        settings.load_profile("same examples")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
