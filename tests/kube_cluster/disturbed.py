@@ -89,6 +89,11 @@ class Place:
                 found["bound" if about.get("subresource") == "binding" else "made", about["name"]] += 1
         return found
 
+    def who_made_and_bound(self) -> set[tuple[str, str]]:
+        """Program and account of all that made pods or bound them."""
+        made = [entry for entry in self._audited() if entry["verb"] == "create"]
+        return {(entry["userAgent"], entry["user"]["username"]) for entry in made}
+
     def _audited(self) -> Iterator[dict[str, Any]]:
         for line in (self.root / "audit.log").read_text().splitlines():
             with suppress(json.JSONDecodeError):  # the last one may be on its way

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kube_cluster import control_plane, crashing, volcano
-from tests.kube_cluster.disturbed import DAEMONS
 from tests.kube_cluster.island import Island
 from tests.kube_cluster.jobs import gang
 from tests.waiting import eventually
@@ -31,8 +30,11 @@ pytestmark = [
 
 
 def test_the_daemons_act_as_the_accounts_of_the_chart(place: Place) -> None:
-    """What others ask for, the administrator among them, is not in the log."""
-    assert {agent for agent, _ in place.lists()} >= set(DAEMONS)
+    made_and_bound = {
+        ("vc-controller-manager", "system:serviceaccount:volcano-system:volcano-controllers"),
+        ("vc-scheduler", "system:serviceaccount:volcano-system:volcano-scheduler"),
+    }
+    assert place.who_made_and_bound() >= made_and_bound
 
 
 def test_an_etcd_that_stalls_for_longer_than_the_lease(place: Place) -> None:
