@@ -39,8 +39,11 @@ from volcano.kube.informer import Callbacks, Informer
 from volcano.kube.transport import HttpTransport
 
 CONTROLLERS = "vc-controller-manager"
-REST_SECONDS = 35.0
-"""Longer than anything is held back."""
+REST_SECONDS = 20.0
+"""So long nothing may be written once everything has been told."""
+CALM_SECONDS = 3.0
+"""Podgroups and queues follow the statuses of jobs, which are waited for however late they are, sooner than that."""
+TOLD_SECONDS = 300.0
 
 Make = Callable[[Path], AbstractContextManager[clusters.Cluster]]
 
@@ -53,6 +56,9 @@ class Watched:
     complete: asyncio.Event = field(default_factory=asyncio.Event)
     pods: int = 0
     statuses: int = 0
+    told: set[str] = field(default_factory=set)
+    """Jobs whose status counts all of their pods."""
+    all_told: asyncio.Event = field(default_factory=asyncio.Event)
     admitted: int = 0
     all_admitted: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -119,17 +125,21 @@ def per(objects: int, *seconds: float) -> float:
 
 
 @asynccontextmanager
-async def watched(client: Client, pods_wanted: int) -> AsyncIterator[Watched]:
+async def watched(client: Client, jobs: int, replicas: int) -> AsyncIterator[Watched]:
     """Everything the benchmark has to see; kept up in every run, so that it costs every run the same."""
     found = Watched()
 
     def pod_seen(_pod: PodView) -> None:
         found.pods += 1
-        if found.pods == pods_wanted:
+        if found.pods == jobs * replicas:
             found.complete.set()
 
-    def status_seen(_old: Job, _new: Job) -> None:
+    def status_seen(_old: Job, new: Job) -> None:
         found.statuses += 1
+        if new.status.pending == replicas:
+            found.told.add(new.metadata.name)
+            if len(found.told) == jobs:
+                found.all_told.set()
 
     informers: list[Informer[Any]] = [
         Informer(client, resources.PODGROUPS, handler=Callbacks(found.groups.put_nowait)),
@@ -150,7 +160,7 @@ async def run_jobs(path: str, jobs: int, replicas: int) -> dict[str, Any]:
     """Submit all jobs at once and wait until every podgroup and pod exists."""
     client = Client(HttpTransport(config.load(path)))
     await make_queues(client)
-    async with watched(client, jobs * replicas) as seen:
+    async with watched(client, jobs, replicas) as seen:
         admitters = [asyncio.create_task(admit(client, seen, jobs)) for _ in range(8)]
         before = await requests_so_far(path)
         started = time.perf_counter()
@@ -163,6 +173,7 @@ async def run_jobs(path: str, jobs: int, replicas: int) -> dict[str, Any]:
         await seen.complete.wait()
         elapsed = time.perf_counter() - started
         statuses = seen.statuses
+        await asyncio.wait_for(seen.all_told.wait(), TOLD_SECONDS)
         calm = await at_rest(path)
         await asyncio.sleep(REST_SECONDS)
         after = writes(await requests_so_far(path))
@@ -179,11 +190,11 @@ async def run_jobs(path: str, jobs: int, replicas: int) -> dict[str, Any]:
 
 
 async def at_rest(path: str) -> int:
-    """The writes so far, once there have been none for a while; counters may come some seconds late."""
+    """The writes so far, once there have been none for a while: podgroups and queues follow the jobs."""
     count = -1
     while (now := writes(await requests_so_far(path))) != count:
         count = now
-        await asyncio.sleep(REST_SECONDS)
+        await asyncio.sleep(CALM_SECONDS)
     return count
 
 
@@ -211,7 +222,7 @@ async def run_writer(path: str, jobs: int, replicas: int, others: bool) -> dict[
     async def post(item: tuple[Any, Any]) -> None:
         await client.create(item[0], item[1], NAMESPACE)
 
-    async with watched(client, jobs * replicas) as seen:
+    async with watched(client, jobs, replicas) as seen:
         admitters = [asyncio.create_task(admit(client, seen, jobs)) for _ in range(8 * others)]
         started, cpu_started = time.perf_counter(), time.process_time()
         failures = await each(bodies, post)
