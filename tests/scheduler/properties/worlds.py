@@ -40,6 +40,20 @@ tiers:
   - name: network-topology-aware
   - name: nodeorder
 """
+_EQUALS: Final = """
+actions: "enqueue, allocate, backfill, preempt, reclaim"
+tiers:
+- plugins:
+  - name: drf
+  - name: gang
+    enableJobStarving: false
+  - name: conformance{first}
+- plugins:{second}
+  - name: predicates
+  - name: nodeorder
+"""
+"""Complete jobs claim, too, and nothing but their shares tells them apart."""
+_CAPACITY: Final = "\n  - name: capacity"
 _TREE: Final = "\n    enableHierarchy: true"
 _LEVELS: Final = f"{_TREE}\n    arguments:\n      ancestorReclaimLevel: 2"
 CONFS: Final = {
@@ -58,6 +72,8 @@ CONFS: Final = {
     "elastic": _EVICTING.format(actions="preempt, reclaim", shares="capacity").replace(
         "- name: gang", "- name: gang\n    enableJobStarving: false"
     ),
+    "elastic-shares": _EQUALS.format(first=_CAPACITY, second=""),
+    "elastic-shares-below": _EQUALS.format(first="", second=_CAPACITY),
     "cheapest-node": _EVICTING.format(actions="preempt, reclaim", shares="proportion")
     + "configurations:\n- name: preempt\n  arguments:\n    enableTopologyAwarePreemption: true\n",
 }
