@@ -17,10 +17,9 @@ from volcano.cli.statuses import FAILED, UNREADABLE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from volcano.api.meta import JsonObject
     from volcano.api.resources import Resource
     from volcano.kube.client import Client
-
-Document = dict[str, Any]
 
 FIRST = ("Namespace", "PriorityClass", "ServiceAccount", "ConfigMap", "Secret", "HyperNode", "Queue", "JobTemplate")
 """What others refer to."""
@@ -54,7 +53,7 @@ async def apply(client: Client, files: Sequence[str], namespace: str, dry_run: b
     return status
 
 
-def placed(documents: Sequence[Document], namespace: str) -> list[tuple[Resource[Any], Document]]:
+def placed(documents: Sequence[JsonObject], namespace: str) -> list[tuple[Resource[Any], JsonObject]]:
     """The documents with their resources and namespaces, in the order in which they can be made; at least one."""
     if not documents:
         raise fail(f"no objects passed to {command_path()}", exit_status=UNREADABLE)
@@ -71,7 +70,7 @@ def placed(documents: Sequence[Document], namespace: str) -> list[tuple[Resource
         found.append((resource, document))
     depths = _depths([document for resource, document in found if resource.kind == "Queue"])
 
-    def place(item: tuple[Resource[Any], Document]) -> tuple[int, int]:
+    def place(item: tuple[Resource[Any], JsonObject]) -> tuple[int, int]:
         kind = item[0].kind
         rank = FIRST.index(kind) if kind in FIRST else len(FIRST)
         return rank, depths.get(item[1]["metadata"]["name"], 0) if kind == "Queue" else 0
@@ -90,7 +89,7 @@ def _unknown(api_version: str, kind: str) -> str:
     return f"{api_version} {kind} is no kind that vcctl knows: {near or f'{exists} use kubectl apply'.strip()}"
 
 
-def _depths(queues: Sequence[Document]) -> dict[str, int]:
+def _depths(queues: Sequence[JsonObject]) -> dict[str, int]:
     """How far below the highest given queue each one is; a circle is for the server to refuse."""
     parents = {queue["metadata"]["name"]: parent_of(queue) for queue in queues}
 
@@ -103,7 +102,7 @@ def _depths(queues: Sequence[Document]) -> dict[str, int]:
     return {name: depth(name) for name in parents}
 
 
-async def current(client: Client, resource: Resource[Any], document: Document) -> Document | None:
+async def current(client: Client, resource: Resource[Any], document: JsonObject) -> JsonObject | None:
     """The object as it is now; None when there is none."""
     from volcano.kube.errors import NotFound
 
@@ -114,13 +113,13 @@ async def current(client: Client, resource: Resource[Any], document: Document) -
         return None
 
 
-def _what_happened(before: Document | None, after: Document) -> str:
+def _what_happened(before: JsonObject | None, after: JsonObject) -> str:
     if before is None:
         return "created"
     return "unchanged" if meant(before) == meant(after) else "configured"
 
 
-def meant(document: Document) -> Document:
+def meant(document: JsonObject) -> JsonObject:
     """What people say about an object, without what the server keeps."""
     metadata = document["metadata"]
     kept = {

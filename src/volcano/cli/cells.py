@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.api.age import age
 from volcano.jobs.times import parse_time
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
 
 
-def name_and_namespace(document: Document) -> list[object]:
+def name_and_namespace(document: JsonObject) -> list[object]:
     return [document["metadata"]["name"], document["metadata"].get("namespace", "")]
 
 
-def age_of(document: Document) -> str:
+def age_of(document: JsonObject) -> str:
     return since(document["metadata"].get("creationTimestamp"))
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,18 +17,19 @@ from volcano.cli.text import columns
 from volcano.cli.verbs import Noun
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import Sequence
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 HEADER = ("Name", "Namespace", "Schedule", "Suspend", "Active", "LastSchedule", "Age")
 
 
-def table(cronjobs: Sequence[Document]) -> str:
+def table(cronjobs: Sequence[JsonObject]) -> str:
     return columns(HEADER, [_row(each) for each in cronjobs])
 
 
-def wide_table(cronjobs: Sequence[Document]) -> str:
+def wide_table(cronjobs: Sequence[JsonObject]) -> str:
     """With the time zone, what happens when jobs overlap, the last success and the jobs that run."""
     rows = []
     for each in cronjobs:
@@ -41,7 +41,7 @@ def wide_table(cronjobs: Sequence[Document]) -> str:
     return columns((*HEADER, "TimeZone", "Concurrency", "LastSuccess", "Jobs"), rows)
 
 
-def _row(each: Document) -> list[object]:
+def _row(each: JsonObject) -> list[object]:
     spec, status = each.get("spec") or {}, each.get("status") or {}
     last = status.get("lastScheduleTime")
     suspended = str(bool(spec.get("suspend"))).lower()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,9 +21,10 @@ from volcano.cli.statuses import FAILED, NO
 from volcano.cli.text import on_terminal
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import Iterator, Sequence
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 OURS_TO_KEEP = frozenset({ROOT_QUEUE, DEFAULT_QUEUE})
 """Queues that are there without any manifest."""
@@ -81,7 +81,7 @@ async def diff(client: Client, files: Sequence[str], namespace: str) -> int:
     return status
 
 
-def _unnamed(document: Document) -> Document:
+def _unnamed(document: JsonObject) -> JsonObject:
     return document | {"metadata": {key: value for key, value in document["metadata"].items() if key != "name"}}
 
 

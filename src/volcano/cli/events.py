@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,9 +20,10 @@ from volcano.jobs.events import about, count, in_order, last_seen
 from volcano.jobs.watching import snapshots
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import Iterable, Sequence
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 HEADER = ("Last Seen", "Type", "Reason", "Object", "Message")
 
@@ -44,7 +44,7 @@ async def events(
     if resource is not None and not resource.namespaced:
         namespace = "default"  # where events about objects without a namespace are kept
 
-    def chosen(found: Iterable[Document]) -> list[Document]:
+    def chosen(found: Iterable[JsonObject]) -> list[JsonObject]:
         return in_order(
             event
             for event in found
@@ -66,11 +66,11 @@ async def events(
                     click.echo("  ".join(map(str, _row(event))))
 
 
-def table(found: Sequence[Document]) -> str:
+def table(found: Sequence[JsonObject]) -> str:
     return columns(HEADER, [_row(event) for event in found])
 
 
-def wide_table(found: Sequence[Document]) -> str:
+def wide_table(found: Sequence[JsonObject]) -> str:
     """With the namespace, who says it, how often it happened, and since when."""
     rows = []
     for event in found:
@@ -80,7 +80,7 @@ def wide_table(found: Sequence[Document]) -> str:
     return columns(("Namespace", *HEADER, "From", "Count", "First Seen"), rows)
 
 
-def _row(event: Document) -> list[object]:
+def _row(event: JsonObject) -> list[object]:
     target = event.get("involvedObject") or {}
     place = f"{target.get('kind', '').lower()}/{target.get('name', '')}"
     message = " ".join(event.get("message", "").split())

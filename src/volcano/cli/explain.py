@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,9 +22,10 @@ from volcano.jobs.explain import KINDS, Unexplained, cycle, explain as about
 from volcano.jobs.standing import by_itself, of_missing_pods
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import Sequence
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 
 @click.command()
@@ -82,7 +82,7 @@ def explain(
 
 async def _live(
     client: Client, *, kind: str, name: str, namespace: str, scheduler_namespace: str
-) -> tuple[list[Document], str, list[Document]]:
+) -> tuple[list[JsonObject], str, list[JsonObject]]:
     """What decisions depend on, the configuration, and the job (if one is asked about) with the events around it.
 
     Of a job that no scheduler looks at, the job alone.
@@ -91,7 +91,7 @@ async def _live(
     from volcano.jobs.whole import read_cluster
     from volcano.kube.errors import Forbidden, NotFound
 
-    beside: list[Document] = []
+    beside: list[JsonObject] = []
     resource = resource_of(kind)
     try:
         found = await client.get(resource.untyped, name, namespace if resource.namespaced else None)
@@ -109,7 +109,7 @@ async def _live(
     return *await read_cluster(client, scheduler_namespace), beside
 
 
-def _job(documents: Sequence[Document], name: str, namespace: str) -> Document | None:
+def _job(documents: Sequence[JsonObject], name: str, namespace: str) -> JsonObject | None:
     """The vcjob of this name."""
     for document in documents:
         metadata = document.get("metadata") or {}
@@ -119,7 +119,7 @@ def _job(documents: Sequence[Document], name: str, namespace: str) -> Document |
     return None
 
 
-def _text(found: Document) -> str:
+def _text(found: JsonObject) -> str:
     lines: list[str] = []
     for name, value in found.items():
         if name == "reason":
@@ -140,11 +140,11 @@ def _text(found: Document) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _state(state: Document) -> str:
+def _state(state: JsonObject) -> str:
     return f"{state['status']} on {state['node']}" if state["node"] else str(state["status"])
 
 
-def _record(reason: Document, indent: str) -> list[str]:
+def _record(reason: JsonObject, indent: str) -> list[str]:
     return [*_reason(reason, indent), f"{indent}what would change it: {reason['remedy']}"]
 
 
@@ -153,7 +153,7 @@ _OF_TOTALS = "in all", "allowed"
 """What the two numbers of a reason are: of a queue's limit, what the queue would hold and may."""
 
 
-def _reason(reason: Document, indent: str) -> list[str]:
+def _reason(reason: JsonObject, indent: str) -> list[str]:
     numbers = ""
     if "need" in reason:
         shown = reason.get("amounts", reason)

@@ -25,10 +25,9 @@ from volcano.jobs.control import send_command
 from volcano.jobs.phases import phase_of
 
 if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
     from volcano.jobs.logs import Choice
     from volcano.kube.client import Client
-
-Document = dict[str, Any]
 
 
 class CommandWithTail(click.Command):
@@ -85,7 +84,7 @@ async def run(client: Client, namespace: str, filename: str, watch: bool, **wish
     return await follow(client, namespace, name, live=on_terminal())
 
 
-def _from_flags(*, name: str, requests: str, limits: str, **wish: Any) -> Document:
+def _from_flags(*, name: str, requests: str, limits: str, **wish: Any) -> JsonObject:
     if not name:
         raise fail("job name cannot be left blank")
     from volcano.jobs import build
@@ -99,7 +98,7 @@ def _from_flags(*, name: str, requests: str, limits: str, **wish: Any) -> Docume
     return build.job(build.Wish(name=name, command=command, requests=resources[0], limits=resources[1], **wish))
 
 
-def _from_file(filename: str, namespace: str) -> Document:
+def _from_file(filename: str, namespace: str) -> JsonObject:
     """The Job of a YAML file; --namespace, where it is given, is where it goes."""
     if ".yaml" not in filename and ".yml" not in filename:
         raise fail("only support yaml file")
@@ -144,7 +143,9 @@ async def list_jobs(
     show(chosen, output, partial(table, all_namespaces=all_namespaces), wide_table, headed=bool(jobs))
 
 
-def chosen_jobs(jobs: list[Document], *, name_part: str = "", queue: str = "", scheduler: str = "") -> list[Document]:
+def chosen_jobs(
+    jobs: list[JsonObject], *, name_part: str = "", queue: str = "", scheduler: str = ""
+) -> list[JsonObject]:
     """The jobs that every given filter lets through."""
     return [
         document
@@ -171,7 +172,7 @@ async def view(client: Client, name: str, namespace: str, output: str) -> None:
         print_documents([document], output, as_list=False)
 
 
-async def told(client: Client, document: Document, namespace: str, *, conditions: bool = True) -> str:
+async def told(client: Client, document: JsonObject, namespace: str, *, conditions: bool = True) -> str:
     """All there is to say about a job, for people."""
     from volcano.cli import job_view
     from volcano.jobs import podgroups

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.api import keys
 from volcano.cli.text import columns, padded_row
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from volcano.api.meta import JsonObject
 
 _COLUMNS = (
     ("Creation", 15), ("Phase", 12), ("JobType", 12), ("Replicas", 12), ("Min", 6), ("Pending", 10),
@@ -16,7 +18,9 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def table(jobs: Sequence[Document], *, all_namespaces: bool, reason: Callable[[Document], str] | None = None) -> str:
+def table(
+    jobs: Sequence[JsonObject], *, all_namespaces: bool, reason: Callable[[JsonObject], str] | None = None
+) -> str:
     """Padded as upstream pads it; `reason` fills a last column."""
     namespaces = [document["metadata"].get("namespace", "") for document in jobs]
     names = [document["metadata"].get("name", "") for document in jobs]
@@ -35,7 +39,7 @@ def table(jobs: Sequence[Document], *, all_namespaces: bool, reason: Callable[[D
     return "\n".join([padded_row(header, widths).rstrip(), *(padded_row(row, widths) for row in rows)]) + "\n"
 
 
-def _row(document: Document) -> list[object]:
+def _row(document: JsonObject) -> list[object]:
     metadata, spec, status = document["metadata"], document.get("spec") or {}, document.get("status") or {}
     return [
         metadata.get("name", ""),
@@ -48,7 +52,7 @@ def _row(document: Document) -> list[object]:
     ]
 
 
-def wide_table(jobs: Sequence[Document]) -> str:
+def wide_table(jobs: Sequence[JsonObject]) -> str:
     """The columns of upstream, the queue and why the phase is what it is."""
     header = ["Namespace", "Name", *(title for title, _ in _COLUMNS), "Queue", "Message"]
     rows = [

@@ -6,14 +6,18 @@ After them come our own lines on why a job waits (`waiting_lines`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.api.age import age
 from volcano.api.keys import COMMAND_MARKER
 from volcano.jobs.podgroups import refusal
 from volcano.jobs.times import parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from volcano.api.meta import JsonObject
 
 _POD_ANNOTATIONS = (
     ("Cri . Cci . Io / Container - Type", "cri.cci.io/container-type"),
@@ -38,17 +42,15 @@ _STAGES = {
 """What the scheduler does next with a podgroup, by its phase."""
 _EVENT_WIDTHS = (15, 40, 30, 40)
 
-Document = dict[str, Any]
 
-
-def view(job: Document, events: Sequence[Document], now: datetime, *, conditions: bool = True) -> str:
+def view(job: JsonObject, events: Sequence[JsonObject], now: datetime, *, conditions: bool = True) -> str:
     """The whole text for `job` and the events that belong to it; `vjobs` leaves the conditions out."""
     status = job.get("status", {}) | ({} if conditions else {"conditions": []})
     lines = [*_head(job), *_spec(job.get("spec", {})), *_status(status), *_events(events, now)]
     return "\n".join(lines) + "\n"
 
 
-def held_lines(job: Document) -> list[str]:
+def held_lines(job: JsonObject) -> list[str]:
     """What other jobs the job waits for before it has a podgroup."""
     state = (job.get("status") or {}).get("state") or {}
     if not state.get("reason"):
@@ -56,7 +58,7 @@ def held_lines(job: Document) -> list[str]:
     return ["Waiting:", f"  Reason:  \t{state['reason']}", f"  Message: \t{state.get('message', '')}"]
 
 
-def waiting_lines(podgroup: Document, events: Sequence[Document]) -> list[str]:
+def waiting_lines(podgroup: JsonObject, events: Sequence[JsonObject]) -> list[str]:
     """Why the job's podgroup is not scheduled: its newest condition says, or else its newest event."""
     refused = refusal(podgroup, events)
     if refused is None:
@@ -78,7 +80,7 @@ def _block(indent: int, pairs: Sequence[tuple[str, object]]) -> Iterator[str]:
         yield f"{' ' * indent}{(key + ':').ljust(width)}\t{value}"
 
 
-def _head(job: Document) -> Iterator[str]:
+def _head(job: JsonObject) -> Iterator[str]:
     metadata = job.get("metadata", {})
     yield from _block(
         0,
@@ -104,7 +106,7 @@ def _head(job: Document) -> Iterator[str]:
     )
 
 
-def _spec(spec: Document) -> Iterator[str]:
+def _spec(spec: JsonObject) -> Iterator[str]:
     plugins = spec.get("plugins") or {}
     yield "Spec:"
     yield f"  Min Available:     \t{spec.get('minAvailable', 0)}"
@@ -119,7 +121,7 @@ def _spec(spec: Document) -> Iterator[str]:
         yield from _task(task)
 
 
-def _task(task: Document) -> Iterator[str]:
+def _task(task: JsonObject) -> Iterator[str]:
     template = task.get("template", {})
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
     yield f"    Name:\t{task.get('name', '')}"
@@ -142,7 +144,7 @@ def _task(task: Document) -> Iterator[str]:
     yield f"        Restart Policy:   \t{spec.get('restartPolicy', '')}"
 
 
-def _container(container: Document) -> Iterator[str]:
+def _container(container: JsonObject) -> Iterator[str]:
     yield "          Command:"
     for word in container.get("command") or ():
         yield f"            {word}"
@@ -162,7 +164,7 @@ def _container(container: Document) -> Iterator[str]:
     yield f"            Working Dir:\t{container.get('workingDir', '')}"
 
 
-def _status(status: Document) -> Iterator[str]:
+def _status(status: JsonObject) -> Iterator[str]:
     yield "Status:"
     for title, key in _STATUS_COUNTS:
         if status.get(key, 0) > 0:
@@ -182,7 +184,7 @@ def _status(status: Document) -> Iterator[str]:
             yield f"    {condition.get('status', '')}\t{go_time(condition.get('lastTransitionTime'))}"
 
 
-def _events(events: Sequence[Document], now: datetime) -> Iterator[str]:
+def _events(events: Sequence[JsonObject], now: datetime) -> Iterator[str]:
     if not events:
         yield "Events: \t<none>"
         return
@@ -204,14 +206,14 @@ def _event_row(*values: str) -> str:
     return "\t".join([*(v.ljust(w) for v, w in zip(values, _EVENT_WIDTHS, strict=False)), values[-1]])
 
 
-def _event_age(event: Document, now: datetime) -> str:
+def _event_age(event: JsonObject, now: datetime) -> str:
     first, last = parse_time(event.get("firstTimestamp")), parse_time(event.get("lastTimestamp"))
     if event.get("count", 0) > 1:
         return f"{age(last, now)} (x{event['count']} over {age(first, now)})"
     return age(first or last, now)
 
 
-def _mapping(mapping: Document | None) -> str:
+def _mapping(mapping: JsonObject | None) -> str:
     return json.dumps(mapping, separators=(",", ":"), sort_keys=True, ensure_ascii=False) if mapping else "<none>"
 
 

@@ -14,9 +14,8 @@ from volcano.jobs.phases import COUNTS, FINISHED, phase_of, summary
 from volcano.jobs.watching import states
 
 if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
     from volcano.kube.client import Client
-
-Document = dict[str, Any]
 
 
 async def follow(client: Client, namespace: str, name: str, *, live: bool) -> int:
@@ -52,7 +51,7 @@ class _Lines:
     def __exit__(self, *_: object) -> None:
         return
 
-    def update(self, job: Document) -> None:
+    def update(self, job: JsonObject) -> None:
         text = summary(job)
         if text != self._last:
             click.echo(f"job {job['metadata']['name']}  {text}")
@@ -74,7 +73,7 @@ class _LiveView:
     def __exit__(self, *_: Any) -> None:
         self._live.__exit__(None, None, None)
 
-    def update(self, job: Document) -> None:
+    def update(self, job: JsonObject) -> None:
         from rich.table import Table
 
         status = job.get("status") or {}

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.api.resources import JOB_TEMPLATES
 from volcano.cli.cells import age_of, name_and_namespace
 from volcano.cli.text import columns, fitted
 from volcano.cli.verbs import Noun
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from volcano.api.meta import JsonObject
 
 HEADER = ("Name", "Namespace")
 
 
-def table(templates: Sequence[Document]) -> str:
+def table(templates: Sequence[JsonObject]) -> str:
     """Padded as upstream pads it."""
     return fitted(HEADER, [name_and_namespace(each) for each in templates], beyond_title=4, beyond_value=4)
 
 
-def wide_table(templates: Sequence[Document]) -> str:
+def wide_table(templates: Sequence[JsonObject]) -> str:
     """With the tasks, and the jobs that were made from each."""
     rows = []
     for each in templates:

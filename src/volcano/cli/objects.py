@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,21 +11,22 @@ from volcano.cli.errors import CommandError, describe_api_error, fail, misuse, t
 from volcano.cli.statuses import DONE, FAILED
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from volcano.api.meta import JsonObject
     from volcano.api.resources import Resource
     from volcano.kube.client import Client
-
-Document = dict[str, Any]
 
 NEAR = 3
 
 
-async def one(client: Client, resource: Resource[Any], name: str, namespace: str | None = None) -> Document:
+async def one(client: Client, resource: Resource[Any], name: str, namespace: str | None = None) -> JsonObject:
     """The object of that name, or of KIND/NAME."""
     from volcano.kube.errors import NotFound
 
     name = bare(resource, name)
     try:
-        found: Document = await client.get(resource.untyped, name, namespace)
+        found: JsonObject = await client.get(resource.untyped, name, namespace)
     except NotFound as error:
         raise fail(describe_api_error(error) + await _elsewhere(client, resource, name, namespace)) from error
     return found
@@ -44,7 +44,7 @@ async def remove(client: Client, resource: Resource[Any], name: str, namespace: 
 
 async def all_of(
     client: Client, resource: Resource[Any], names: Sequence[str], namespace: str | None = None
-) -> list[Document]:
+) -> list[JsonObject]:
     """The objects of these names, all of which must be there."""
     return [await one(client, resource, name, namespace) for name in names]
 
@@ -83,7 +83,7 @@ async def listed(
     *,
     all_namespaces: bool = False,
     labels: str = "",
-) -> list[Document]:
+) -> list[JsonObject]:
     """The objects of a namespace; an empty one means all of them, as for upstream's tools."""
     listing = await client.list(resource.untyped, None if all_namespaces else namespace or None, labels or None)
     head = {"apiVersion": resource.api_version, "kind": resource.kind}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from volcano.cli.errors import fail
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMS = ("table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
@@ -58,10 +60,10 @@ def document_flag(*forms: str) -> Callable[[F], F]:
 
 
 def show(
-    documents: Sequence[Document],
+    documents: Sequence[JsonObject],
     output: str,
-    table: Callable[[Sequence[Document]], str],
-    wide: Callable[[Sequence[Document]], str] | None = None,
+    table: Callable[[Sequence[JsonObject]], str],
+    wide: Callable[[Sequence[JsonObject]], str] | None = None,
     *,
     as_list: bool = True,
     headed: bool = False,
@@ -75,7 +77,7 @@ def show(
         print_documents(documents, output, as_list=as_list)
 
 
-def print_documents(documents: Sequence[Document], output: str, *, as_list: bool) -> None:
+def print_documents(documents: Sequence[JsonObject], output: str, *, as_list: bool) -> None:
     """Print API objects as JSON, YAML, `kind/name` or by JSONPath; several objects as one `List`."""
     if output == "name":
         for document in documents:

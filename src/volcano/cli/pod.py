@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,9 +20,10 @@ from volcano.cli.text import columns, fitted
 from volcano.local.apiserver.wire.printers.pods import pod_cells
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import Sequence
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 HEADER = ("Name", "Ready", "Status", "Restart", "Age")
 
@@ -55,7 +55,7 @@ async def list_pods(client: Client, queue: str, job: str, namespace: str, all_na
     )
 
 
-def of_queue(pods: Sequence[Document], queue: str, job: str = "") -> list[Document]:
+def of_queue(pods: Sequence[JsonObject], queue: str, job: str = "") -> list[JsonObject]:
     """The pods whose label or annotation names the queue; the pods of a job must all be of it."""
     if not job:
         return [pod for pod in pods if queue in _queues(pod)]
@@ -65,17 +65,17 @@ def of_queue(pods: Sequence[Document], queue: str, job: str = "") -> list[Docume
     return list(pods)
 
 
-def _queues(pod: Document) -> tuple[str | None, str | None]:
+def _queues(pod: JsonObject) -> tuple[str | None, str | None]:
     metadata = pod["metadata"]
     annotations = metadata.get("annotations") or {}
     return (metadata.get("labels") or {}).get(keys.QUEUE_NAME), annotations.get(keys.POD_QUEUE_NAME)
 
 
-def in_order(pods: Sequence[Document]) -> list[Document]:
+def in_order(pods: Sequence[JsonObject]) -> list[JsonObject]:
     return sorted(pods, key=lambda pod: (pod["metadata"].get("namespace", ""), pod["metadata"]["name"]))
 
 
-def table(pods: Sequence[Document], *, show_namespace: bool, now: datetime | None = None) -> str:
+def table(pods: Sequence[JsonObject], *, show_namespace: bool, now: datetime | None = None) -> str:
     """Padded as upstream pads it."""
     moment = now or datetime.now(UTC)
     rows = [pod_cells(pod, moment)[: len(HEADER)] for pod in pods]
@@ -85,7 +85,7 @@ def table(pods: Sequence[Document], *, show_namespace: bool, now: datetime | Non
     return fitted(("Namespace", *HEADER), spaced, beyond_title=2, beyond_value=8)
 
 
-def wide_table(pods: Sequence[Document]) -> str:
+def wide_table(pods: Sequence[JsonObject]) -> str:
     """With the address, the node, the job and its task."""
     now = datetime.now(UTC)
     rows = []

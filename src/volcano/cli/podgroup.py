@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.api.resources import PODGROUPS
 from volcano.cli.cells import age_of, name_and_namespace
@@ -11,16 +10,19 @@ from volcano.cli.text import columns
 from volcano.cli.verbs import Noun
 from volcano.jobs.podgroups import refusal
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from volcano.api.meta import JsonObject
 
 HEADER = ("Name", "Namespace", "Phase", "Queue", "MinMember", "Running", "Age")
 
 
-def table(podgroups: Sequence[Document]) -> str:
+def table(podgroups: Sequence[JsonObject]) -> str:
     return columns(HEADER, [_row(group) for group in podgroups])
 
 
-def wide_table(podgroups: Sequence[Document]) -> str:
+def wide_table(podgroups: Sequence[JsonObject]) -> str:
     """With what became of the pods, and why the group waits."""
     rows = []
     for group in podgroups:
@@ -30,7 +32,7 @@ def wide_table(podgroups: Sequence[Document]) -> str:
     return columns((*HEADER, "Succeeded", "Failed", "Reason", "Message"), rows)
 
 
-def _row(group: Document) -> list[object]:
+def _row(group: JsonObject) -> list[object]:
     spec, status = group.get("spec") or {}, group.get("status") or {}
     counts = (spec.get("minMember", 0), status.get("running", 0))
     return [*name_and_namespace(group), status.get("phase", ""), spec.get("queue", ""), *counts, age_of(group)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,9 +18,8 @@ from volcano.cli.queue_table import count_phases, table, wide_table
 from volcano.jobs.control import send_command
 
 if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
     from volcano.kube.client import Client
-
-Document = dict[str, Any]
 
 COMMANDS = {"open": "OpenQueue", "close": "CloseQueue"}
 
@@ -48,7 +47,7 @@ async def get(client: Client, name: str, output: str) -> None:
 
 
 async def show_queues(
-    client: Client, queues: list[Document], output: str, *, as_list: bool = True, slurm: bool = False
+    client: Client, queues: list[JsonObject], output: str, *, as_list: bool = True, slurm: bool = False
 ) -> None:
     """The queues with the numbers of their podgroups."""
     podgroups = (await client.list(PODGROUPS.untyped)).items if queues else []

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.cli.text import columns, padded_row
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
+
 Counts = Mapping[str, Mapping[str, int]]
 
 PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
 _WIDTHS = 25, 8
 
 
-def count_phases(podgroups: Sequence[Document]) -> dict[str, Counter[str]]:
+def count_phases(podgroups: Sequence[JsonObject]) -> dict[str, Counter[str]]:
     """By queue, how many podgroups are in each phase."""
     counts: dict[str, Counter[str]] = {}
     for podgroup in podgroups:
@@ -24,7 +26,7 @@ def count_phases(podgroups: Sequence[Document]) -> dict[str, Counter[str]]:
     return counts
 
 
-def table(queues: Sequence[Document], counts: Counts, *, slurm: bool = False) -> str:
+def table(queues: Sequence[JsonObject], counts: Counts, *, slurm: bool = False) -> str:
     """Padded as upstream pads it; `vqueues` has neither the parent nor completed podgroups."""
     hidden = {"Parent", "Completed"} if slurm else set()
     header = [title for title in _header() if title not in hidden]
@@ -33,7 +35,7 @@ def table(queues: Sequence[Document], counts: Counts, *, slurm: bool = False) ->
     return "\n".join([padded_row(header, widths).rstrip(), *(padded_row(row, widths) for row in rows)]) + "\n"
 
 
-def wide_table(queues: Sequence[Document], counts: Counts) -> str:
+def wide_table(queues: Sequence[JsonObject], counts: Counts) -> str:
     """With what the queue may use, deserves and uses."""
     rows = []
     for document in queues:
@@ -51,7 +53,7 @@ def _header() -> tuple[str, ...]:
     return ("Name", "Weight", "State", "Parent", *PHASES)
 
 
-def _cells(document: Document, counts: Counts) -> dict[str, object]:
+def _cells(document: JsonObject, counts: Counts) -> dict[str, object]:
     name, spec = document["metadata"]["name"], document.get("spec") or {}
     phases = counts.get(name, {})
     state = (document.get("status") or {}).get("state", "")

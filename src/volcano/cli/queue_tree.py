@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.api.keys import ROOT_QUEUE
 from volcano.api.quantity import readable
 from volcano.cli.queue_table import PHASES, Counts
 from volcano.cli.text import columns
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from volcano.api.meta import JsonObject
 
 _AMOUNTS = ("capability", "deserved", "guarantee")
 
@@ -20,7 +22,7 @@ _AMOUNTS = ("capability", "deserved", "guarantee")
 class Branch:
     """A queue, its podgroups by phase, and the queues below it."""
 
-    queue: Document
+    queue: JsonObject
     phases: dict[str, int]
     below: list[Branch] = field(default_factory=list)
 
@@ -29,7 +31,7 @@ class Branch:
         return str(self.queue["metadata"]["name"])
 
 
-def branch(queues: Sequence[Document], counts: Counts, name: str = "") -> list[Branch]:
+def branch(queues: Sequence[JsonObject], counts: Counts, name: str = "") -> list[Branch]:
     """The tree from `name` down, or from everything that has no parent here; siblings by name."""
     branches = {}
     for queue in queues:
@@ -43,7 +45,7 @@ def branch(queues: Sequence[Document], counts: Counts, name: str = "") -> list[B
     return [branches[name]] if name else tops
 
 
-def parent_of(queue: Document) -> str:
+def parent_of(queue: JsonObject) -> str:
     """The name of the queue above; a queue that names none is below the root."""
     name = queue["metadata"]["name"]
     return "" if name == ROOT_QUEUE else str((queue.get("spec") or {}).get("parent") or ROOT_QUEUE)
@@ -68,14 +70,14 @@ def _rows(each: Branch, lead: str, indent: str) -> Iterator[list[object]]:
         yield from _rows(child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
 
 
-def _amounts(amounts: Document | None) -> str:
+def _amounts(amounts: JsonObject | None) -> str:
     return ",".join(f"{name}={readable(name, amount)}" for name, amount in sorted((amounts or {}).items())) or "-"
 
 
-def document(each: Branch) -> Document:
+def document(each: Branch) -> JsonObject:
     """The tree as a document."""
     spec, status = each.queue.get("spec") or {}, each.queue.get("status") or {}
-    found: Document = {"name": each.name, "state": status.get("state", ""), "weight": spec.get("weight", 0)}
+    found: JsonObject = {"name": each.name, "state": status.get("state", ""), "weight": spec.get("weight", 0)}
     found |= {name: spec[name] for name in _AMOUNTS if spec.get(name)}
     found |= {"allocated": status.get("allocated") or {}, "podGroups": each.phases}
     return found | ({"queues": [document(child) for child in each.below]} if each.below else {})

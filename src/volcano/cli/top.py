@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -23,9 +22,10 @@ from volcano.jobs.usage import Holding, by_job, used_by_pods
 from volcano.jobs.watching import key_of
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import Mapping, Sequence
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 WHAT = ("all", "queues", "jobs")
 
@@ -124,7 +124,7 @@ async def _jobs(client: Client, namespace: str | None, queue: str, *, finished: 
     return sorted(rows, key=lambda row: (-int(str(row.cells["Cpu"]).removesuffix("m")), str(row.cells["Job"])))
 
 
-def _job_row(job: Document, holding: Holding, groups: Mapping[tuple[str, str], Document]) -> Row:
+def _job_row(job: JsonObject, holding: Holding, groups: Mapping[tuple[str, str], JsonObject]) -> Row:
     reason = reason_of(job, groups, unplaced=holding.unplaced)
     spec, metadata = job.get("spec") or {}, job["metadata"]
     replicas = sum(task.get("replicas", 0) for task in spec.get("tasks") or ())
@@ -144,7 +144,7 @@ def _job_row(job: Document, holding: Holding, groups: Mapping[tuple[str, str], D
     return Row(cells, "yellow" if reason else "")
 
 
-async def _metrics(client: Client, namespace: str | None) -> Sequence[Document]:
+async def _metrics(client: Client, namespace: str | None) -> Sequence[JsonObject]:
     """What pods use; nothing where the cluster does not measure it."""
     from volcano.kube.errors import ApiError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volcano.api.resources import Resource
+from volcano.api.meta import JsonObject
 from volcano.cli.connection import on_cluster
 from volcano.cli.errors import describe_api_error, fail, misuse
 from volcano.cli.flags import label_flag, many_names, one_name, scope_flags
@@ -19,10 +19,9 @@ from volcano.cli.output import OutputForm, dump, output_flag, show
 from volcano.cli.statuses import FAILED
 
 if TYPE_CHECKING:
+    from volcano.api.resources import Resource
     from volcano.kube.client import Client
-
-Document = dict[str, Any]
-Table = Callable[[Sequence[Document]], str]
+Table = Callable[[Sequence[JsonObject]], str]
 
 file_flag = click.option(
     "-f",
@@ -137,7 +136,7 @@ def _describe(noun: Noun) -> click.Command:
     return describe
 
 
-async def _each(noun: Noun, verb: str, file: str, act: Callable[[Document, str | None], Awaitable[object]]) -> int:
+async def _each(noun: Noun, verb: str, file: str, act: Callable[[JsonObject, str | None], Awaitable[object]]) -> int:
     """Do `act` with each object of the file, tell how it went, and go on; fails when one failed."""
     from volcano.kube.errors import ApiError
 
@@ -158,7 +157,7 @@ async def _each(noun: Noun, verb: str, file: str, act: Callable[[Document, str |
     return status
 
 
-def _of_kind(resource: Resource[Any], file: str) -> list[Document]:
+def _of_kind(resource: Resource[Any], file: str) -> list[JsonObject]:
     """The documents of the file, all of which must be of that kind and have a name."""
     found = read([file])
     for document in found:
@@ -169,12 +168,12 @@ def _of_kind(resource: Resource[Any], file: str) -> list[Document]:
     return found
 
 
-def _place(resource: Resource[Any], document: Document) -> str:
+def _place(resource: Resource[Any], document: JsonObject) -> str:
     metadata = document["metadata"]
     return f"{metadata.get('namespace', '')}/{metadata['name']}" if resource.namespaced else str(metadata["name"])
 
 
-def _whole(noun: Noun, document: Document) -> Document:
+def _whole(noun: Noun, document: JsonObject) -> JsonObject:
     """The object in the order in which people read it, without what only the server needs."""
     metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
     head = {"kind": noun.resource.kind, "apiVersion": noun.resource.api_version, "metadata": metadata}

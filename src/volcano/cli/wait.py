@@ -21,10 +21,9 @@ from volcano.jobs.phases import FINISHED
 from volcano.jobs.watching import states
 
 if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
     from volcano.api.resources import Resource
     from volcano.kube.client import Client
-
-Document = dict[str, Any]
 
 ENDS = {"Job": FINISHED, "JobFlow": frozenset({"Succeed", "Failed"}), "Pod": frozenset({"Succeeded", "Failed"})}
 """Phases from which an object of the kind goes nowhere by itself."""
@@ -111,7 +110,7 @@ def _ends(resource: Resource[Any], goal: str) -> frozenset[str]:
     return ends if goal == "finished" else ends - {phases.ABORTED}
 
 
-def phase_of(document: Document) -> str:
+def phase_of(document: JsonObject) -> str:
     """The phase of a job, flow, podgroup or pod, the state of a queue."""
     status = document.get("status") or {}
     state = status.get("state")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from volcano.api.meta import JsonObject
 
 
-def about(event: Document, kind: str, name: str) -> bool:
+def about(event: JsonObject, kind: str, name: str) -> bool:
     """Whether the event is about that object; for a job also about its podgroup and its pods."""
     target = event.get("involvedObject") or {}
     if (target.get("kind"), target.get("name")) == (kind, name):
@@ -23,18 +25,18 @@ def about(event: Document, kind: str, name: str) -> bool:
     return bool(re.fullmatch(rf"{re.escape(name)}-.+-\d+", target.get("name", "")))
 
 
-def in_order(events: Iterable[Document]) -> list[Document]:
+def in_order(events: Iterable[JsonObject]) -> list[JsonObject]:
     """The oldest first."""
     return sorted(events, key=lambda event: (last_seen(event) or "", event["metadata"].get("name", "")))
 
 
-def last_seen(event: Document) -> str | None:
+def last_seen(event: JsonObject) -> str | None:
     """When it happened last."""
     series = (event.get("series") or {}).get("lastObservedTime")
     written = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")
     return str(series or written) if series or written else None
 
 
-def count(event: Document) -> int:
+def count(event: JsonObject) -> int:
     """How often it happened."""
     return int((event.get("series") or {}).get("count") or event.get("count") or 1)

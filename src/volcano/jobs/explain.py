@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from volcano.api import keys
 from volcano.jobs.standing import qualified, scheduler_of
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import Callable, Iterable, Sequence
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 
 class Unexplained(Exception):
@@ -26,16 +26,16 @@ class Unexplained(Exception):
 class Cycle:
     """What one cycle decided, beside the manifests that it was given."""
 
-    documents: Sequence[Document]
-    result: Document
+    documents: Sequence[JsonObject]
+    result: JsonObject
     warnings: tuple[str, ...] = ()
     """What is wrong with the scheduler's configuration or a plugin of it."""
 
-    def of_kind(self, kind: str) -> list[Document]:
+    def of_kind(self, kind: str) -> list[JsonObject]:
         return [document for document in self.documents if document.get("kind") == kind]
 
 
-def cycle(documents: Sequence[Document], conf: str = "", *, namespace: str = "default") -> Cycle:
+def cycle(documents: Sequence[JsonObject], conf: str = "", *, namespace: str = "default") -> Cycle:
     """One cycle on these objects. `conf` is the scheduler's configuration; that of a dump comes before its default."""
     import time
 
@@ -69,14 +69,14 @@ async def live_cycle(client: Client, *, scheduler_namespace: str = "volcano-syst
     return cycle(*await read_cluster(client, scheduler_namespace))
 
 
-def explain(found: Cycle, kind: str, name: str, namespace: str) -> Document:
+def explain(found: Cycle, kind: str, name: str, namespace: str) -> JsonObject:
     """What there is to say about a job, podgroup, pod or queue."""
     if kind not in KINDS:
         raise Unexplained(f"there is nothing to explain about a {kind}: say {', '.join(KINDS)}")
     return KINDS[kind](found, name, namespace)
 
 
-def of_job(found: Cycle, name: str, namespace: str) -> Document:
+def of_job(found: Cycle, name: str, namespace: str) -> JsonObject:
     names = _names_of_groups(found, name, namespace)
     keys = [key for key in found.result["podgroups"] if key in names]
     if not keys:
@@ -103,7 +103,7 @@ def _names_of_groups(found: Cycle, name: str, namespace: str) -> set[str]:
     return names
 
 
-def of_podgroup(found: Cycle, name: str, namespace: str) -> Document:
+def of_podgroup(found: Cycle, name: str, namespace: str) -> JsonObject:
     key = f"{namespace}/{name}"
     group = found.result["podgroups"].get(key)
     if group is None:
@@ -118,12 +118,12 @@ def of_podgroup(found: Cycle, name: str, namespace: str) -> Document:
     }
 
 
-def of_pod(found: Cycle, name: str, namespace: str) -> Document:
+def of_pod(found: Cycle, name: str, namespace: str) -> JsonObject:
     key = f"{namespace}/{name}"
     state = found.result["tasks"].get(key)
     if state is None:
         raise Unexplained(f"pod {key} {_unknown(found, name, namespace)}")
-    told: Document = {"pod": key, "status": state["status"], "node": state["node"], **_pretended(found, [key])}
+    told: JsonObject = {"pod": key, "status": state["status"], "node": state["node"], **_pretended(found, [key])}
     about = found.result["pods"][key]
     if about["message"]:
         told["message"] = about["message"]
@@ -135,7 +135,7 @@ def of_pod(found: Cycle, name: str, namespace: str) -> Document:
     return told
 
 
-def _pretended(found: Cycle, pods: Iterable[str]) -> Document:
+def _pretended(found: Cycle, pods: Iterable[str]) -> JsonObject:
     """A note on those of `pods` that run where no command does."""
     nodes = (node["metadata"] for node in found.of_kind("Node"))
     simulated = {node["name"] for node in nodes if (node.get("labels") or {}).get(keys.SIMULATED) == "true"}
@@ -156,7 +156,7 @@ def _unknown(found: Cycle, name: str, namespace: str) -> str:
     return "does not exist"
 
 
-def of_queue(found: Cycle, name: str, _namespace: str) -> Document:
+def of_queue(found: Cycle, name: str, _namespace: str) -> JsonObject:
     queue = found.result["queues"].get(name)
     if queue is None:
         raise Unexplained(f"queue {name} does not exist")
@@ -174,7 +174,7 @@ def of_queue(found: Cycle, name: str, _namespace: str) -> Document:
     return {"queue": name, "state": state, **held, **limits, **queue, "waiting": waiting}
 
 
-KINDS: dict[str, Callable[[Cycle, str, str], Document]] = {
+KINDS: dict[str, Callable[[Cycle, str, str], JsonObject]] = {
     "job": of_job,
     "podgroup": of_podgroup,
     "pod": of_pod,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from volcano.api import keys
 from volcano.jobs.phases import FINISHED, phase_of
 from volcano.jobs.watching import PAUSE_SECONDS, snapshots, states
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import AsyncGenerator, Iterable
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 AHEAD = 1000
 """Lines held for a reader that is slower than the pods."""
@@ -81,11 +81,11 @@ async def _follow(
 ) -> None:
     readers: dict[str, asyncio.Task[None]] = {}
 
-    async def read(pod: Document) -> None:
+    async def read(pod: JsonObject) -> None:
         async for line in pod_lines(client, pod, choice, follow=True):
             await arriving.put(line)
 
-    def begin(pods: Iterable[Document]) -> None:
+    def begin(pods: Iterable[JsonObject]) -> None:
         for pod in pods:
             uid = pod["metadata"]["uid"]
             if uid not in readers and _has_begun(pod):
@@ -118,13 +118,13 @@ async def _end_of(client: Client, namespace: str, job: str) -> None:
                 return
 
 
-async def _pods(client: Client, namespace: str, job: str) -> list[Document]:
+async def _pods(client: Client, namespace: str, job: str) -> list[JsonObject]:
     from volcano.api.resources import PODS
 
     return (await client.list(PODS.untyped, namespace, members(job))).items
 
 
-async def pod_lines(client: Client, pod: Document, choice: Choice, *, follow: bool) -> AsyncGenerator[Line, None]:
+async def pod_lines(client: Client, pod: JsonObject, choice: Choice, *, follow: bool) -> AsyncGenerator[Line, None]:
     """The lines of a pod. A stream that breaks off is taken up again where it can be told which lines were read."""
     from volcano.http.client import ConnectFailed
     from volcano.kube.errors import ApiError
@@ -151,7 +151,7 @@ async def pod_lines(client: Client, pod: Document, choice: Choice, *, follow: bo
         await asyncio.sleep(PAUSE_SECONDS)
 
 
-async def _stream(client: Client, pod: Document, choice: Choice, *, follow: bool) -> AsyncGenerator[str, None]:
+async def _stream(client: Client, pod: JsonObject, choice: Choice, *, follow: bool) -> AsyncGenerator[str, None]:
     """The lines that one request gives."""
     chunks = client.logs(
         pod["metadata"]["namespace"],
@@ -172,7 +172,7 @@ async def _stream(client: Client, pod: Document, choice: Choice, *, follow: bool
         yield rest.decode(errors="replace")
 
 
-def _has_begun(pod: Document) -> bool:
+def _has_begun(pod: JsonObject) -> bool:
     """Whether a container of the pod runs or ran, so that there is a log."""
     status = pod.get("status") or {}
     statuses = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
@@ -183,5 +183,5 @@ def _has_begun(pod: Document) -> bool:
     )
 
 
-def _name(pod: Document) -> str:
+def _name(pod: JsonObject) -> str:
     return str(pod["metadata"]["name"])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import Mapping, Sequence
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 
 ALIVE = frozenset({"Pending", "Running", "Restarting"})
 """Phases of a job whose podgroup may wait."""
@@ -19,7 +19,7 @@ class Refusal(NamedTuple):
     message: str
 
 
-async def podgroup_of(client: Client, job: Document) -> Document | None:
+async def podgroup_of(client: Client, job: JsonObject) -> JsonObject | None:
     """The podgroup that the job controller made for this job."""
     from volcano.api.resources import PODGROUPS
     from volcano.kube.errors import NotFound
@@ -32,13 +32,13 @@ async def podgroup_of(client: Client, job: Document) -> Document | None:
     return None
 
 
-def names_of(job: Document) -> tuple[str, str]:
+def names_of(job: JsonObject) -> tuple[str, str]:
     """What its podgroup may be called: `<job>-<uid>`, or `<job>` from old versions."""
     metadata = job["metadata"]
     return f"{metadata['name']}-{metadata.get('uid', '')}", metadata["name"]
 
 
-def refusal(podgroup: Document, events: Sequence[Document] = ()) -> Refusal | None:
+def refusal(podgroup: JsonObject, events: Sequence[JsonObject] = ()) -> Refusal | None:
     """Why it is not scheduled: its newest condition says, or else its newest event. None when it is."""
     conditions = [
         condition
@@ -52,7 +52,7 @@ def refusal(podgroup: Document, events: Sequence[Document] = ()) -> Refusal | No
     return Refusal(found.get("reason", ""), found.get("message", "")) if found else None
 
 
-def _newest_event(podgroup: str, events: Sequence[Document]) -> Document | None:
+def _newest_event(podgroup: str, events: Sequence[JsonObject]) -> JsonObject | None:
     refusals = [
         event
         for event in events
@@ -61,7 +61,7 @@ def _newest_event(podgroup: str, events: Sequence[Document]) -> Document | None:
     return max(refusals, key=lambda event: event.get("lastTimestamp") or "", default=None)
 
 
-def reason_of(job: Document, podgroups: Mapping[tuple[str, str], Document], *, unplaced: int = 0) -> str:
+def reason_of(job: JsonObject, podgroups: Mapping[tuple[str, str], JsonObject], *, unplaced: int = 0) -> str:
     """One word or two on why a job is where it is; "" for one that runs or has completed.
 
     `podgroups` by namespace and name; `unplaced` is how many of its pods have no node, where that is known.

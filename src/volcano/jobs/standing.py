@@ -5,14 +5,16 @@ waits for another scheduler, or its pods could not be made. Pure; for `vcctl exp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.api import keys, phases
 from volcano.controllers.job import after
 from volcano.jobs import events as happened
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from volcano.api.meta import JsonObject
 
 _ENDED = frozenset({phases.COMPLETED, phases.FAILED, phases.TERMINATED})
 _HELD = {
@@ -22,7 +24,7 @@ _HELD = {
 _NO_PODS = frozenset({"NotEnoughTasks", "NotEnoughPodsOfTask"})
 
 
-def by_itself(job: Document) -> Document | None:
+def by_itself(job: JsonObject) -> JsonObject | None:
     """The reason record of a job that no scheduler looks at: it has ended, is suspended, or is held back."""
     state = (job.get("status") or {}).get("state") or {}
     phase, reason, message = state.get("phase", ""), state.get("reason", ""), state.get("message", "")
@@ -37,8 +39,12 @@ def by_itself(job: Document) -> Document | None:
 
 
 def of_missing_pods(
-    job: Document, told: Document, pods: Sequence[Document], events: Sequence[Document], schedulers: Sequence[str]
-) -> Document:
+    job: JsonObject,
+    told: JsonObject,
+    pods: Sequence[JsonObject],
+    events: Sequence[JsonObject],
+    schedulers: Sequence[str],
+) -> JsonObject:
     """`told` of a scheduler that sees too few pods of the job, with what the job's pods and events say about that."""
     if (told["reason"] or {}).get("code") not in _NO_PODS:
         return told
@@ -58,26 +64,26 @@ def of_missing_pods(
     return told
 
 
-def scheduler_of(pod: Document) -> str:
+def scheduler_of(pod: JsonObject) -> str:
     return str((pod.get("spec") or {}).get("schedulerName") or "default-scheduler")
 
 
-def qualified(document: Document) -> str:
+def qualified(document: JsonObject) -> str:
     """`namespace/name`, as the scheduler's result has it; of a manifest without a namespace that is default."""
     metadata = document["metadata"]
     return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
 
 
-def _record(code: str, message: str, remedy: str, *, stage: str = "job") -> Document:
+def _record(code: str, message: str, remedy: str, *, stage: str = "job") -> JsonObject:
     return {"stage": stage, "code": code, "message": message, "remedy": remedy}
 
 
-def _is_member(pod: Document, job: Document) -> bool:
+def _is_member(pod: JsonObject, job: JsonObject) -> bool:
     ours, theirs = pod["metadata"], job["metadata"]
     labels = ours.get("labels") or {}
     return (ours.get("namespace"), labels.get(keys.JOB_NAME)) == (theirs.get("namespace"), theirs["name"])
 
 
-def _waits(pod: Document) -> bool:
+def _waits(pod: JsonObject) -> bool:
     phase = (pod.get("status") or {}).get("phase", "Pending")
     return phase == "Pending" and not (pod.get("spec") or {}).get("nodeName")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.api import keys, quantity
 from volcano.controllers.quota import totals
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from volcano.api.meta import JsonObject
+
 Key = tuple[str, str]
 
 CPU, MEMORY = "cpu", "memory"
@@ -31,7 +34,7 @@ class Holding:
     used_milli_cpu: int | None = None
     used_memory_bytes: int | None = None
 
-    def take(self, pod: Document, used: tuple[int, int] | None) -> None:
+    def take(self, pod: JsonObject, used: tuple[int, int] | None) -> None:
         """Add a pod."""
         phase = (pod.get("status") or {}).get("phase", "Pending")
         self.pods[phase] += 1
@@ -46,14 +49,14 @@ class Holding:
             self.used_memory_bytes = (self.used_memory_bytes or 0) + used[1]
 
 
-def reserved(pod: Document) -> tuple[int, int]:
+def reserved(pod: JsonObject) -> tuple[int, int]:
     """Milli-CPU and bytes that the pod asks for."""
     amounts = totals(pod.get("spec") or {}, "requests")
     nothing = quantity.parse(0)
     return quantity.milli(amounts.get(CPU, nothing)), quantity.units(amounts.get(MEMORY, nothing))
 
 
-def by_job(pods: Iterable[Document], used: Mapping[Key, tuple[int, int]]) -> dict[Key, Holding]:
+def by_job(pods: Iterable[JsonObject], used: Mapping[Key, tuple[int, int]]) -> dict[Key, Holding]:
     """By namespace and name of the job. `used` by namespace and name of the pod."""
     holdings: dict[Key, Holding] = {}
     for pod in pods:
@@ -65,7 +68,7 @@ def by_job(pods: Iterable[Document], used: Mapping[Key, tuple[int, int]]) -> dic
     return holdings
 
 
-def used_by_pods(metrics: Iterable[Document]) -> dict[Key, tuple[int, int]]:
+def used_by_pods(metrics: Iterable[JsonObject]) -> dict[Key, tuple[int, int]]:
     """Milli-CPU and bytes by namespace and name of the pod, from the PodMetrics of the cluster."""
     found = {}
     for each in metrics:

@@ -5,17 +5,17 @@ Daemons use `kube.informer`, which repeats nothing; here simplicity is worth a l
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from volcano.kube.pause import pause
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from volcano.api.meta import JsonObject
     from volcano.api.resources import Resource
     from volcano.kube.client import Client
-
-Document = dict[str, Any]
 Key = tuple[str, str]
 
 PAUSE_SECONDS = 0.5
@@ -27,7 +27,7 @@ async def snapshots(
     namespace: str | None = None,
     label_selector: str | None = None,
     field_selector: str | None = None,
-) -> AsyncGenerator[dict[Key, Document], None]:
+) -> AsyncGenerator[dict[Key, JsonObject], None]:
     """The objects by namespace and name, now and after each change; always the same dict.
 
     Survives watches that end or break off. That the server cannot be reached at all is for the transport to outwait.
@@ -35,7 +35,7 @@ async def snapshots(
     from volcano.http.errors import ConnectFailed
     from volcano.kube.errors import Gone
 
-    current: dict[Key, Document] = {}
+    current: dict[Key, JsonObject] = {}
     while True:
         listing = await client.list(resource.untyped, namespace, label_selector, field_selector)
         current.clear()
@@ -63,7 +63,7 @@ async def snapshots(
 
 async def states(
     client: Client, resource: Resource[Any], name: str, namespace: str | None = None
-) -> AsyncGenerator[Document, None]:
+) -> AsyncGenerator[JsonObject, None]:
     """One object now and each time it changes, until it is gone."""
     found = snapshots(client, resource, namespace, field_selector=f"metadata.name={name}")
     async with aclosing(found):
@@ -73,6 +73,6 @@ async def states(
             yield next(iter(objects.values()))
 
 
-def key_of(document: Document) -> Key:
+def key_of(document: JsonObject) -> Key:
     metadata = document["metadata"]
     return metadata.get("namespace", ""), metadata["name"]

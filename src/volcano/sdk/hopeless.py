@@ -6,7 +6,7 @@ Only what more patience cannot cure: nodes that are merely full are no reason.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from volcano.api import keys, quantity
 from volcano.api.quantity import Quantity
@@ -17,16 +17,15 @@ from volcano.kube.errors import ApiError
 from volcano.sdk.errors import Unschedulable
 
 if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
     from volcano.kube.client import Client
-
-Document = dict[str, Any]
 Amounts = Mapping[str, Quantity]
 
 NOTHING = quantity.parse("0")
 UNLIMITED = 10**9
 
 
-async def verdict(api: Client, job: Document) -> Unschedulable | None:
+async def verdict(api: Client, job: JsonObject) -> Unschedulable | None:
     """Look at the nodes and the queue; None where the job may start some day, or where we may not look."""
     if (waiting := held(job)) is not None and waiting["code"] != after.WAITING:
         name = job["metadata"]["name"]
@@ -39,7 +38,7 @@ async def verdict(api: Client, job: Document) -> Unschedulable | None:
     return too_large_for_nodes(job, nodes) or too_large_for_cluster(job, nodes) or too_large_for_queue(job, queue)
 
 
-def held(job: Document) -> Document | None:
+def held(job: JsonObject) -> JsonObject | None:
     """The reason record of a job that waits for others."""
     state = (job.get("status") or {}).get("state") or {}
     if state.get("reason") not in after.REASONS:
@@ -47,7 +46,7 @@ def held(job: Document) -> Document | None:
     return {"stage": "dependency", "code": state["reason"], "message": state.get("message", "")}
 
 
-def too_large_for_nodes(job: Document, nodes: Sequence[Document]) -> Unschedulable | None:
+def too_large_for_nodes(job: JsonObject, nodes: Sequence[JsonObject]) -> Unschedulable | None:
     """A member that asks for more than any node has when it is empty."""
     sizes = [_amounts((node.get("status") or {}).get("allocatable")) for node in nodes]
     for task in job["spec"]["tasks"]:
@@ -72,7 +71,7 @@ def too_large_for_nodes(job: Document, nodes: Sequence[Document]) -> Unschedulab
     return None
 
 
-def too_large_for_cluster(job: Document, nodes: Sequence[Document]) -> Unschedulable | None:
+def too_large_for_cluster(job: JsonObject, nodes: Sequence[JsonObject]) -> Unschedulable | None:
     """A minimum of members that do not find room together, even when all nodes are empty."""
     gang = _gang(job)
     if gang is None or not nodes:
@@ -90,7 +89,7 @@ def too_large_for_cluster(job: Document, nodes: Sequence[Document]) -> Unschedul
     )
 
 
-def too_large_for_queue(job: Document, queue: Document) -> Unschedulable | None:
+def too_large_for_queue(job: JsonObject, queue: JsonObject) -> Unschedulable | None:
     """A minimum of members that asks for more than the queue may ever use."""
     gang = _gang(job)
     if gang is None:
@@ -113,7 +112,7 @@ def too_large_for_queue(job: Document, queue: Document) -> Unschedulable | None:
     return None
 
 
-def _gang(job: Document) -> tuple[int, Amounts] | None:
+def _gang(job: JsonObject) -> tuple[int, Amounts] | None:
     """How many equal members must start together, and what each asks for.
 
     None for a job of several tasks: which members make up its minimum is for the scheduler to say.
@@ -128,11 +127,11 @@ def _room(needs: Amounts, size: Amounts) -> int:
     return min(counts, default=UNLIMITED)
 
 
-def _requests(task: Document) -> Amounts:
+def _requests(task: JsonObject) -> Amounts:
     return totals((task.get("template") or {}).get("spec") or {}, "requests")
 
 
-def _amounts(listed: Document | None) -> Amounts:
+def _amounts(listed: JsonObject | None) -> Amounts:
     return {name: quantity.parse(amount) for name, amount in (listed or {}).items()}
 
 
@@ -140,7 +139,7 @@ def _fits(needs: Amounts, size: Amounts) -> bool:
     return all(amount <= size.get(resource, NOTHING) for resource, amount in needs.items())
 
 
-def _reason(stage: str, code: str, resource: str, need: Quantity, have: Quantity) -> Document:
+def _reason(stage: str, code: str, resource: str, need: Quantity, have: Quantity) -> JsonObject:
     return {"stage": stage, "code": code, "resource": resource, "need": str(need), "have": str(have)}
 
 

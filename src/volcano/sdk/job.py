@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,9 +19,10 @@ from volcano.sdk.planning import VALUE, VALUES
 from volcano.sdk.status import Phase, Status, members_of, status_of, trouble, worst_of
 
 if TYPE_CHECKING:
-    from volcano.kube.client import Client
+    from collections.abc import AsyncGenerator, AsyncIterator, Generator
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
 Until = Literal["finished", "running"]
 
 RESUME_SECONDS = 30.0
@@ -53,7 +53,7 @@ class AsyncJob:
 
     # Looking
 
-    async def document(self) -> Document:
+    async def document(self) -> JsonObject:
         """The whole object, or raises NoSuchJob."""
         try:
             return await self._api.get(JOBS.untyped, self.name, self.namespace)
@@ -64,16 +64,16 @@ class AsyncJob:
         """What it is doing."""
         return status_of(await self.document())
 
-    async def members(self) -> list[Document]:
+    async def members(self) -> list[JsonObject]:
         """Its pods, as documents."""
         return (await self._api.list(PODS.untyped, self.namespace, job_logs.members(self.name))).items
 
-    async def events(self) -> list[Document]:
+    async def events(self) -> list[JsonObject]:
         """What happened to it, its podgroup and its members, oldest first."""
         found = (await self._api.list(EVENTS.untyped, self.namespace)).items
         return happened.in_order(one for one in found if happened.about(one, JOBS.kind, self.name))
 
-    async def why_pending(self) -> Document | None:
+    async def why_pending(self) -> JsonObject | None:
         """Why it waits, as `vcctl explain job` has it: stage, code, numbers, who is in the way. None if it need not."""
         from volcano.jobs.explain import Unexplained, explain, live_cycle
 
@@ -86,7 +86,7 @@ class AsyncJob:
             found = explain(await live_cycle(self._api), "job", self.name, self.namespace)
         except Unexplained as error:
             return {"stage": "controller", "code": "NotSeenYet", "message": str(error)}
-        reason: Document | None = found["reason"]
+        reason: JsonObject | None = found["reason"]
         return reason
 
     async def logs(
@@ -190,7 +190,7 @@ class AsyncJob:
             raise ResultLost(f"{member} ended without a result in its log", job=self.name, log=results.tail(log))
         return results.value(packed)
 
-    async def _trouble(self, document: Document, returns: str) -> Exception:
+    async def _trouble(self, document: JsonObject, returns: str) -> Exception:
         """Why the job did not complete: what its function raised, or else what its pods and events say."""
         pods = await self.members()
         worst = worst_of(pods)
@@ -262,7 +262,7 @@ class AsyncJob:
             yield job
 
     @asynccontextmanager
-    async def _editing(self, document: Document) -> AsyncIterator[batch.Job]:
+    async def _editing(self, document: JsonObject) -> AsyncIterator[batch.Job]:
         typed = Typed(batch.Job, document)
         yield typed.value
         for _ in range(WRITES):
@@ -286,7 +286,7 @@ class AsyncJob:
         await send_command(self._api, JOBS, await self.document(), action, self.namespace)
 
 
-def _returns(document: Document) -> str:
+def _returns(document: JsonObject) -> str:
     """VALUE or VALUES for a function; "" for what only writes."""
     for task in (document.get("spec") or {}).get("tasks") or ():
         metadata = (task.get("template") or {}).get("metadata") or {}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from volcano.api import phases
 from volcano.jobs.failures import failure_lines
 from volcano.jobs.phases import FINISHED, phase_of
 from volcano.sdk.errors import Cancelled, Evicted, Failed, JobError, TimedOut
 
-Document = dict[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from volcano.api.meta import JsonObject
 
 EVICTIONS = frozenset({"Evict", "Evicted", "Preempted", "TaintManagerEviction"})
 """Reasons of events, and of pods, that were taken away."""
@@ -61,7 +63,7 @@ class Status:
         return f"{self.phase or 'Submitted'}{f' ({told})' if told else ''}"
 
 
-def status_of(job: Document) -> Status:
+def status_of(job: JsonObject) -> Status:
     status = job.get("status") or {}
     return Status(
         phase=Phase(phase_of(job)),
@@ -71,20 +73,22 @@ def status_of(job: Document) -> Status:
     )
 
 
-def members_of(job: Document) -> list[str]:
+def members_of(job: JsonObject) -> list[str]:
     """The names of its pods, in order."""
     name = job["metadata"]["name"]
     tasks = (job.get("spec") or {}).get("tasks") or ()
     return [f"{name}-{task['name']}-{index}" for task in tasks for index in range(task.get("replicas") or 0)]
 
 
-def worst_of(pods: Iterable[Document]) -> Document | None:
+def worst_of(pods: Iterable[JsonObject]) -> JsonObject | None:
     """The failed pod that tells most: the one that ended first; others often fail in its wake."""
     failed = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Failed"]
     return min(failed, key=lambda pod: (_ended(pod), pod["metadata"]["name"]), default=None)
 
 
-def trouble(job: Document, pods: Sequence[Document], events: Sequence[Document], log: str = "") -> JobError | None:
+def trouble(
+    job: JsonObject, pods: Sequence[JsonObject], events: Sequence[JsonObject], log: str = ""
+) -> JobError | None:
     """What kept a finished job from completing; None when nothing did. `log` is the tail of its worst pod's."""
     status = status_of(job)
     name = job["metadata"]["name"]
@@ -108,7 +112,7 @@ def trouble(job: Document, pods: Sequence[Document], events: Sequence[Document],
     return Failed(told, job=name, log=log, member=member, exit_code=exit_code(worst))
 
 
-def exit_code(pod: Document) -> int | None:
+def exit_code(pod: JsonObject) -> int | None:
     """That of the first container which failed."""
     for container in (pod.get("status") or {}).get("containerStatuses") or ():
         code = ((container.get("state") or {}).get("terminated") or {}).get("exitCode")
@@ -117,7 +121,7 @@ def exit_code(pod: Document) -> int | None:
     return None
 
 
-def _ended(pod: Document) -> str:
+def _ended(pod: JsonObject) -> str:
     times = [
         ((container.get("state") or {}).get("terminated") or {}).get("finishedAt") or ""
         for container in (pod.get("status") or {}).get("containerStatuses") or ()
@@ -125,7 +129,7 @@ def _ended(pod: Document) -> str:
     return min(filter(None, times), default="~")
 
 
-def _eviction(job: Document, events: Iterable[Document]) -> Document | None:
+def _eviction(job: JsonObject, events: Iterable[JsonObject]) -> JsonObject | None:
     members = set(members_of(job))
     for event in events:
         if event.get("reason") in EVICTIONS and (event.get("involvedObject") or {}).get("name") in members:

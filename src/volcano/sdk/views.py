@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from volcano.sdk.status import Phase, status_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from rich.table import Table
 
-Document = dict[str, Any]
+    from volcano.api.meta import JsonObject
 
 COLUMNS = ("Job", "Queue", "Phase", "Pending", "Running", "Succeeded", "Failed", "Retries")
 COLOURS = {
@@ -23,7 +24,7 @@ COLOURS = {
 }
 
 
-def job_table(jobs: Iterable[Document]) -> Table:
+def job_table(jobs: Iterable[JsonObject]) -> Table:
     from rich.table import Table
 
     table = Table(*COLUMNS)
@@ -34,7 +35,7 @@ def job_table(jobs: Iterable[Document]) -> Table:
     return table
 
 
-def job_html(jobs: Iterable[Document]) -> str:
+def job_html(jobs: Iterable[JsonObject]) -> str:
     head = "".join(f"<th>{name}</th>" for name in COLUMNS)
     rows = "".join(f"<tr>{_cells(_row(job))}</tr>" for job in jobs)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -46,7 +47,7 @@ def _cells(row: Sequence[str]) -> str:
     return "".join(f"<td{style if place == 2 else ''}>{escape(text)}</td>" for place, text in enumerate(row))
 
 
-def _row(job: Document) -> Sequence[str]:
+def _row(job: JsonObject) -> Sequence[str]:
     status = status_of(job)
     counts = (status.pending, status.running, status.succeeded, status.failed, status.retries)
     queue = (job.get("spec") or {}).get("queue") or ""

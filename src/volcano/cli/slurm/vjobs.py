@@ -19,9 +19,10 @@ from volcano.cli.output import output_flag, print_documents, show
 from volcano.cli.slurm.slurm_options import ListingCommand, phases_of
 from volcano.jobs.failures import causes
 from volcano.jobs.podgroups import reason_of
-from volcano.jobs.watching import Document, key_of
+from volcano.jobs.watching import key_of
 
 if TYPE_CHECKING:
+    from volcano.api.meta import JsonObject
     from volcano.kube.client import Client
 
 
@@ -71,14 +72,14 @@ async def vjobs(
     podgroups = {key_of(group): group for group in groups}
     failed = await causes(client, chosen, None if all_namespaces else namespace)
 
-    def reason(job: Document) -> str:
+    def reason(job: JsonObject) -> str:
         return ": ".join(filter(None, (reason_of(job, podgroups), failed.get(key_of(job)))))
 
     draw = partial(table, all_namespaces=all_namespaces, reason=reason)
     show(chosen, output, draw, wide_table, headed=bool(jobs))
 
 
-def phase_of(job: Document) -> str:
+def phase_of(job: JsonObject) -> str:
     """Its phase; Pending before anybody has seen it."""
     return str(((job.get("status") or {}).get("state") or {}).get("phase") or phases.PENDING)
 
