@@ -11,7 +11,7 @@ from volcano.api.batch import Job, JobSpec, TaskSpec, VolumeSpec
 from volcano.api.meta import ObjectMeta
 from volcano.api.scheduling import PodGroup, PodGroupStatus
 from volcano.controllers import quota
-from volcano.controllers.job import machine, pods, volumes
+from volcano.controllers.job import machine, podgroup, pods, volumes
 from volcano.controllers.job.delays import Delays
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
@@ -213,6 +213,21 @@ def test_claim_names_are_the_same_after_a_restart_and_fit() -> None:
 def test_a_claim_named_twice_is_mounted_once() -> None:
     both = [VolumeSpec(mount_path="/a", volume_claim_name="x"), VolumeSpec(mount_path="/b", volume_claim_name="x")]
     assert len(list(volumes.mounts_of(job(volumes=both)))) == 1
+
+
+# PodGroups
+
+
+@pytest.mark.parametrize(("queue", "patched"), [("default", None), ("q", None), ("other", "other")])
+def test_a_group_follows_its_job_to_another_queue_but_not_out_of_its_namespaces(
+    queue: str, patched: str | None
+) -> None:
+    made = job()
+    made.spec.queue = queue
+    group = PodGroup(spec=podgroup.wanted(made, {}))
+    group.spec.queue = "q"
+
+    assert podgroup.changes(made, group, {}).get("spec", {}).get("queue") == patched
 
 
 # Delays

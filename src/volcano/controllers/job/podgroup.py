@@ -85,7 +85,7 @@ def _spec_changes(want: PodGroupSpec, have: PodGroupSpec) -> JsonObject:
         value = getattr(want, field)
         if value != getattr(have, field):
             spec[_wire(field)] = msgspec.to_builtins(value)
-    if want.queue and want.queue != have.queue:
+    if want.queue not in ("", keys.DEFAULT_QUEUE, have.queue):  # who wishes none may be in that of the namespace
         spec["queue"] = want.queue
     if not _same_amounts(want.min_resources or {}, have.min_resources):
         gone = dict.fromkeys(set(have.min_resources or {}) - set(want.min_resources or {}))
