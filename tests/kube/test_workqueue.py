@@ -57,6 +57,22 @@ def test_a_delay_that_is_dropped_brings_no_key_and_a_later_one_does() -> None:
     assert asyncio.run(main()) == ["b", "a"]
 
 
+def test_delays_that_are_hastened_are_over_now_and_once() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add_after("a", 0.02)
+        queue.add_after("b", 1000)
+        queue.hasten()
+        assert [await queue.get(), await queue.get()] == ["a", "b"]
+        for key in "ab":
+            queue.done(key)
+        queue.add_after("c", 0.05)
+        assert await queue.get() == "c"
+        assert len(queue) == 0
+
+    asyncio.run(main())
+
+
 def test_delays_that_are_over_at_once_are_delays_on_every_event_loop() -> None:
     async def main() -> None:
         queue: WorkQueue[str] = WorkQueue()

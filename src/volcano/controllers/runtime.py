@@ -17,6 +17,7 @@ from volcano.api.resources import Resource
 from volcano.http.lifetime import keep_collector_settled
 from volcano.http.metrics import Registry
 from volcano.kube.client import Client
+from volcano.kube.clock import ClockWatch
 from volcano.kube.complaints import Complaints
 from volcano.kube.errors import ApiError, Forbidden, InternalError, ServiceUnavailable, Timeout, TooManyRequests
 from volcano.kube.events import EventRecorder
@@ -113,6 +114,8 @@ class Context:
     recorder: EventRecorder
     metrics: Registry
     now: Callable[[], datetime.datetime] = field(default=_now)
+    clock: ClockWatch = field(default_factory=ClockWatch)
+    """Tells controllers that wait for a time of `now`."""
 
 
 class Controller(Protocol):
@@ -278,6 +281,7 @@ class Runtime:
         self.context.informers.attach()
         try:
             async with asyncio.TaskGroup() as group:
+                group.create_task(self.context.clock.look())
                 for controller, followed in self._controllers:
                     group.create_task(self._run(controller, followed))
         finally:

@@ -78,6 +78,12 @@ class WorkQueue(Generic[K]):
                 self._timer.cancel()
             self._wake_at(due)
 
+    def hasten(self) -> None:
+        """No key waits for the end of its delay any longer: what delays were reckoned from has changed."""
+        for key in list(self._due):
+            self.add(key)
+        self._due.clear()
+
     def drop_delay(self, key: K) -> None:
         """Whatever `key` was to wait for is over: it comes again when somebody adds it."""
         self._due.pop(key, None)

@@ -33,7 +33,7 @@ NAMESPACE_TERMINATING = "NamespaceTerminating"
 LOCALTIME = Path("/etc/localtime")
 ZONEINFO = "zoneinfo/"
 LONGEST_WAIT_SECONDS = 300.0
-"""Clocks are set and machines sleep, and no timer hears of it."""
+"""Machines sleep, and no timer hears of it."""
 
 
 class CronJobController:
@@ -43,6 +43,7 @@ class CronJobController:
         self.workers = workers
         self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
         self._context = context
+        context.clock.tell(self.queue.hasten)
         self._client = context.client
         self._local = local or local_zone()
         self._statuses = Statuses(context.client, DOCUMENTS)

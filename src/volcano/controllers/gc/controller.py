@@ -22,6 +22,7 @@ class GarbageCollector:
         self.workers = workers
         self.queue: WorkQueue[str] = WorkQueue(max_seconds=60.0)
         self._context = context
+        context.clock.tell(self.queue.hasten)
         self._jobs = context.informers.of(resources.JOBS, Callbacks(self._seen, lambda _old, new: self._seen(new)))
 
     async def reconcile(self, key: str) -> None:

@@ -20,6 +20,7 @@ from volcano.api.meta import ObjectReference
 from volcano.api.resources import NODES
 from volcano.http.lifetime import collector_at_rest, until_stopped
 from volcano.kube.client import Client
+from volcano.kube.clock import WallClock
 from volcano.kube.complaints import Complaints
 from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.fence import fenced
@@ -31,7 +32,6 @@ from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
 from volcano.scheduler.cluster.shards import NODE_SHARDS
 from volcano.scheduler.daemon.binding import Outbox
-from volcano.scheduler.daemon.clock import WallClock
 from volcano.scheduler.daemon.extender import HttpExtender
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.ingest import Feed
