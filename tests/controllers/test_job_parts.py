@@ -218,16 +218,19 @@ def test_a_claim_named_twice_is_mounted_once() -> None:
 # PodGroups
 
 
-@pytest.mark.parametrize(("queue", "patched"), [("default", None), ("q", None), ("other", "other")])
+@pytest.mark.parametrize(
+    ("queue", "home", "patched"),
+    [("default", "q", None), ("default", "", "default"), ("q", "", None), ("other", "q", "other")],
+)
 def test_a_group_follows_its_job_to_another_queue_but_not_out_of_its_namespaces(
-    queue: str, patched: str | None
+    queue: str, home: str, patched: str | None
 ) -> None:
     made = job()
     made.spec.queue = queue
     group = PodGroup(spec=podgroup.wanted(made, {}))
     group.spec.queue = "q"
 
-    assert podgroup.changes(made, group, {}).get("spec", {}).get("queue") == patched
+    assert podgroup.changes(made, group, {}, home).get("spec", {}).get("queue") == patched
 
 
 # Delays

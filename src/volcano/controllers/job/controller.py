@@ -13,7 +13,7 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from volcano.api import resources
+from volcano.api import keys, resources
 from volcano.api.keys import COMMAND_MARKER
 from volcano.controllers.job import after, events, machine, policies
 from volcano.controllers.job.after import Hold
@@ -66,6 +66,7 @@ class JobController:
         self.queue.add(FIRST_MAIL)
         self._queues = informers.of(resources.QUEUES)
         self._priorities = informers.of(resources.PRIORITY_CLASSES)
+        self._namespaces = informers.of(resources.NAMESPACES)
 
     # Reconciling
 
@@ -295,10 +296,12 @@ class JobController:
     def _facts(self, job: Job) -> Facts:
         queue = self._queues.store.get(job.spec.queue)
         priorities: Mapping[str, int] = {name: item.value for name, item in self._priorities.store.items()}
+        home = self._namespaces.store.get(job.metadata.namespace)
         return Facts(
             priorities=priorities,
             queue_exists=queue is not None or not job.spec.queue,
             queue_closed=queue.status.state if queue is not None and not queue.is_open else "",
+            home_queue=home.metadata.annotations.get(keys.POD_QUEUE_NAME, "") if home is not None else "",
             forwards=queue is not None and bool(queue.spec.extend_clusters),
             hold=self._hold(job),
             plugins=self._plugins,

@@ -22,6 +22,8 @@ class Facts:
     queue_exists: bool = True
     queue_closed: str = ""
     """The state in which the queue takes no new groups; "" while it does."""
+    home_queue: str = ""
+    """The queue that the job's namespace names for those who wish none."""
     forwards: bool = False
     """The queue extends to other clusters: pods are made for forwarding."""
     hold: Hold | None = None

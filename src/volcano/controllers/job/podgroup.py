@@ -64,12 +64,15 @@ def wanted(job: Job, priorities: Mapping[str, int]) -> PodGroupSpec:
     )
 
 
-def changes(job: Job, podgroup: PodGroup, priorities: Mapping[str, int]) -> JsonObject:
+def changes(job: Job, podgroup: PodGroup, priorities: Mapping[str, int], home_queue: str = "") -> JsonObject:
     """A merge patch that brings an existing group in line with the job; empty when it is.
 
-    Labels, annotations and task minimums are added and changed, never removed: others write them too.
+    Labels, annotations and task minimums are added and changed, never removed: others write them too. The group of a
+    job that wishes no queue stays in `home_queue`, where admission puts it for its namespace.
     """
     want, have = wanted(job, priorities), podgroup.spec
+    if want.queue == keys.DEFAULT_QUEUE and have.queue == home_queue:
+        want.queue = home_queue
     spec = {} if want == have else _spec_changes(want, have)
     meta: JsonObject = {}
     if labels := _news(job.metadata.labels, podgroup.metadata.labels):
@@ -85,7 +88,7 @@ def _spec_changes(want: PodGroupSpec, have: PodGroupSpec) -> JsonObject:
         value = getattr(want, field)
         if value != getattr(have, field):
             spec[_wire(field)] = msgspec.to_builtins(value)
-    if want.queue not in ("", keys.DEFAULT_QUEUE, have.queue):  # who wishes none may be in that of the namespace
+    if want.queue and want.queue != have.queue:
         spec["queue"] = want.queue
     if not _same_amounts(want.min_resources or {}, have.min_resources):
         gone = dict.fromkeys(set(have.min_resources or {}) - set(want.min_resources or {}))

@@ -120,7 +120,7 @@ def _keep_podgroup(job: Job, podgroup: PodGroup | None, plan: Plan, facts: Facts
             )
         plan.podgroup_create = podgroups.build(job, facts.priorities)
         return
-    change = podgroups.changes(job, podgroup, facts.priorities)
+    change = podgroups.changes(job, podgroup, facts.priorities, facts.home_queue)
     if change:
         plan.podgroup_patch = (podgroup.metadata.name, change)
     complaint = podgroups.complaint(podgroup)
