@@ -23,7 +23,7 @@ from tests.kubectl.harness import Kubectl
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from tests.kube_cluster.control_plane import Address
@@ -68,8 +68,8 @@ class Place:
         status = self.kubectl.get("vcjob", name).get("status") or {}
         return str((status.get("state") or {}).get("phase", ""))
 
-    def pids(self) -> dict[str, int]:
-        return {name: self.programs.process_id(name) for name in DAEMONS}
+    def pids(self, daemons: Iterable[str]) -> dict[str, int]:
+        return {name: self.programs.process_id(name) for name in daemons}
 
     def lists(self) -> Counter[tuple[str, str]]:
         """By daemon and kind, the first pages only."""
@@ -89,6 +89,18 @@ class Place:
                 found["bound" if about.get("subresource") == "binding" else "made", about["name"]] += 1
         return found
 
+    def done_to_pods_of(self, jobs: Collection[str]) -> Counter[tuple[str, str]]:
+        """The same of the pods of these jobs."""
+        done = self.done_to_pods()
+        return Counter({what: count for what, count in done.items() if what[1].rsplit("-", 2)[0] in jobs})
+
+    def were_done_once(self, jobs: Collection[str], members: int) -> None:
+        """Each of the pods of these jobs was made and bound, and that once."""
+        done = self.done_to_pods_of(jobs)
+        assert set(done.values()) == {1}
+        pods = members * len(jobs)
+        assert Counter(what for what, _ in done) == {"made": pods, "bound": pods}
+
     def who_made_and_bound(self) -> set[tuple[str, str]]:
         """Program and account of all that made pods or bound them."""
         made = [entry for entry in self._audited() if entry["verb"] == "create"]
@@ -100,12 +112,12 @@ class Place:
                 yield json.loads(line)
 
     @contextmanager
-    def outlived(self, lists: int = 0) -> Iterator[None]:
+    def outlived(self, lists: int = 0, daemons: Sequence[str] = DAEMONS) -> Iterator[None]:
         """The daemons are the same processes afterwards, and none listed any kind more than `lists` times."""
-        pids, before = self.pids(), self.lists()
+        pids, before = self.pids(daemons), self.lists()
         yield
-        assert self.pids() == pids
-        assert [name for name in DAEMONS if not self.programs.lives(name)] == []
+        assert self.pids(daemons) == pids
+        assert [name for name in daemons if not self.programs.lives(name)] == []
         more = {what: count for what, count in (self.lists() - before).items() if count > lists}
         assert more == {}
 

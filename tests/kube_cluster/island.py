@@ -1,7 +1,9 @@
-"""A scheduler in a network namespace of its own, so that it can be cut off from the API server."""
+"""Daemons in a network namespace of their own, so that they can be cut off from the API server and it from them."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from tests.kube_cluster import chart, control_plane, crashing
+from tests.kube_cluster import chart, control_plane, volcano
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +21,14 @@ if TYPE_CHECKING:
 
     from tests.kube_cluster.control_plane import Address
     from tests.kube_cluster.programs import Programs
+
+CONNECT_SECONDS = 2.0
+
+
+def absence() -> str:
+    """Why there can be no island on this machine; "" when there can."""
+    possible = os.geteuid() == 0 and shutil.which("ip")
+    return "" if possible else "network namespaces are for root, with the command ip"
 
 
 class Island:
@@ -31,6 +41,8 @@ class Island:
         self._root = root
         self._programs = programs
         self._address = address
+        self._server = ""
+        self._started: list[str] = []
 
     @contextmanager
     def joined(self) -> Iterator[Island]:
@@ -42,10 +54,13 @@ class Island:
             for command in (("address", "add", f"{self.inside}/30", "dev", "vc-in"), ("link", "set", "vc-in", "up")):
                 ip("-n", self.name, *command)
             ip("-n", self.name, "link", "set", "lo", "up")
-            with relay(self.outside, int(self._address.server.rpartition(":")[2])) as port:
-                self._start(f"https://{self.outside}:{port}")
-                yield self
-                self._programs.stop("vc-scheduler-island")
+            with relay((self.outside, 0), ("127.0.0.1", int(self._address.server.rpartition(":")[2]))) as port:
+                self._server = f"https://{self.outside}:{port}"
+                try:
+                    yield self
+                finally:
+                    for name in self._started:
+                        self._programs.stop(name)
         finally:
             ip("netns", "delete", self.name)
 
@@ -55,19 +70,21 @@ class Island:
     def mend(self) -> None:
         ip("link", "set", "vc-out", "up")
 
-    def log(self) -> str:
-        return self._programs.log("vc-scheduler-island")
+    @contextmanager
+    def reached_at(self, port: int) -> Iterator[None]:
+        """Who listens at this port of the island is reached at the same port of our loopback."""
+        with relay(("127.0.0.1", port), (self.inside, port)):
+            yield
 
-    def _start(self, server: str) -> None:
-        """A scheduler on the island, with the rights of the others."""
-        config = yaml.safe_load(chart.kubeconfig_of(self._address, "volcano-scheduler").read_text())
-        config["clusters"][0]["cluster"] |= {"server": server, "tls-server-name": control_plane.HOST}
-        kubeconfig = self._root / "island.kubeconfig"
+    def start(self, name: str, module: str, *flags: str) -> None:
+        """A daemon on the island, with the rights of the others."""
+        config = yaml.safe_load(chart.kubeconfig_of(self._address, volcano.ACCOUNTS[module]).read_text())
+        config["clusters"][0]["cluster"] |= {"server": self._server, "tls-server-name": control_plane.HOST}
+        kubeconfig = self._root / f"{name}.kubeconfig"
         kubeconfig.write_text(yaml.safe_dump(config))
-        conf = f"--scheduler-conf={self._root / 'scheduler.yaml'}"
-        command = [sys.executable, "-m", "volcano.scheduler.daemon.main", f"--kubeconfig={kubeconfig}", conf]
-        flags = "--listen-address=127.0.0.1:0", "--healthz-address=127.0.0.1:0", *crashing.LEASE
-        self._programs.start("vc-scheduler-island", ["ip", "netns", "exec", self.name, *command, *flags])
+        command = [sys.executable, "-m", module, f"--kubeconfig={kubeconfig}", "--healthz-address=127.0.0.1:0", *flags]
+        self._programs.start(name, ["ip", "netns", "exec", self.name, *command])
+        self._started.append(name)
 
 
 def ip(*arguments: str) -> None:
@@ -75,23 +92,35 @@ def ip(*arguments: str) -> None:
 
 
 @contextmanager
-def relay(host: str, port: int) -> Iterator[int]:
-    """Passes on what comes to a port of `host` to that port of loopback, where the API server listens."""
-    listening = socket.create_server((host, 0))
-    threading.Thread(target=accept, args=(listening, port), daemon=True).start()
+def relay(here: tuple[str, int], there: tuple[str, int]) -> Iterator[int]:
+    """Passes on what comes to `here`, whose port it yields, to where somebody listens."""
+    listening = socket.create_server(here)
+    threading.Thread(target=accept, args=(listening, there), daemon=True).start()
     try:
         yield listening.getsockname()[1]
     finally:
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)  # wakes who accepts: the port is free then
         listening.close()
 
 
-def accept(listening: socket.socket, port: int) -> None:
+def accept(listening: socket.socket, there: tuple[str, int]) -> None:
     with suppress(OSError):
         while True:
             one, _ = listening.accept()
-            other = socket.create_connection(("127.0.0.1", port))
-            for source, target in ((one, other), (other, one)):
-                threading.Thread(target=pump, args=(source, target), daemon=True).start()
+            threading.Thread(target=connect, args=(one, there), daemon=True).start()
+
+
+def connect(one: socket.socket, there: tuple[str, int]) -> None:
+    """Join a connection to one of its own; where nobody answers, it ends."""
+    try:
+        other = socket.create_connection(there, CONNECT_SECONDS)
+    except OSError:
+        one.close()
+        return
+    other.settimeout(None)
+    for source, target in ((one, other), (other, one)):
+        threading.Thread(target=pump, args=(source, target), daemon=True).start()
 
 
 def pump(source: socket.socket, target: socket.socket) -> None:

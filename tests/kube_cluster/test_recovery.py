@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
-from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.kube_cluster import control_plane, crashing, volcano
-from tests.kube_cluster.island import Island
 from tests.kube_cluster.jobs import gang
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from tests.kube_cluster.disturbed import Place
 
@@ -83,7 +80,7 @@ def test_leaders_that_are_stopped_and_go_on_when_others_lead(place: Place, secon
     stood_by = {leader: place.programs.log(leader).count("standing by") for leader in LEADERS}
     with place.outlived(lists=2), standbys(place):
         place.kubectl.create(*jobs)
-        eventually("some of the work to be done", lambda: len(done_to(place, names)) > 2)
+        eventually("some of the work to be done", lambda: len(place.done_to_pods_of(names)) > 2)
         with place.paused(LEADERS[0]), place.paused(LEADERS[1]):
             over = time.monotonic() + seconds
             eventually("others to do the rest", lambda: all(place.phase(name) == "Completed" for name in names), 200)
@@ -96,14 +93,7 @@ def test_leaders_that_are_stopped_and_go_on_when_others_lead(place: Place, secon
             )
         place.runs(f"beside-{seconds}")
     place.runs(f"leading-again-{seconds}")
-    done = done_to(place, names)
-    assert set(done.values()) == {1}
-    assert Counter(what for what, _ in done) == {"made": 2 * len(names), "bound": 2 * len(names)}
-
-
-def done_to(place: Place, jobs: Collection[str]) -> dict[tuple[str, str], int]:
-    """How often each pod of these jobs was made and bound so far."""
-    return {what: count for what, count in place.done_to_pods().items() if what[1].rsplit("-", 2)[0] in jobs}
+    place.were_done_once(names, 2)
 
 
 def test_webhooks_that_do_not_answer(place: Place) -> None:
@@ -119,26 +109,24 @@ def test_webhooks_that_do_not_answer(place: Place) -> None:
     place.kubectl("delete", "vcjob", "before", "--wait=false")
 
 
-@pytest.fixture
-def island(place: Place) -> Iterator[Island]:
-    """A network of its own, for a standby scheduler that is started there."""
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        pytest.skip("network namespaces are for root, with the command ip")
-    with Island(place.root, place.programs, place.address).joined() as made:
-        eventually("the island to wait for the lease", lambda: "waits for the lease" in made.log())
-        yield made
+def test_webhooks_that_answer_late(place: Place) -> None:
+    """Whoever creates a job waits; all others go on; the job is there in the end, and that once."""
+    place.kubectl.create(gang("other", 2))
+    eventually("the job to run", lambda: place.phase("other") == "Running")
+    with place.outlived(), ThreadPoolExecutor(1) as pool:
+        with place.paused("vc-webhook-manager"):
+            over = time.monotonic() + 5
+            late = pool.submit(eventually, "the job to be taken", lambda: place.submitted("late", 2))
+            place.kubectl("delete", "pod", "other-work-0", "--grace-period=0", "--force")
+            eventually("its pod to be made and bound again", lambda: twice(place, "other-work-0"))
+            assert "NotFound" in place.kubectl.run("get", "vcjob", "late").err
+            time.sleep(max(0.0, over - time.monotonic()))
+        late.result()
+        eventually("the late job to run", lambda: place.phase("late") == "Running")
+    place.were_done_once(["late"], 2)
+    place.kubectl("delete", "vcjob", "late", "other", "--wait=false")
 
 
-def test_a_leader_that_is_cut_off_stands_by_and_comes_back(place: Place, island: Island) -> None:
-    with place.paused("vc-scheduler"):
-        eventually("the island to lead", lambda: "leads with the lease" in island.log())
-        place.runs("led-from-the-island")
-    with place.outlived():
-        island.cut()
-        place.runs("led-from-the-mainland")
-        eventually("the island to stand by", lambda: "standing by" in island.log())
-        island.mend()
-        with place.paused("vc-scheduler"):
-            eventually("the island to lead again", lambda: island.log().count("leads with the lease") == 2)
-            place.runs("led-from-the-island-again")
-    assert place.programs.lives("vc-scheduler-island")
+def twice(place: Place, pod: str) -> bool:
+    done = place.done_to_pods()
+    return done["made", pod] == done["bound", pod] == 2

@@ -22,6 +22,7 @@ from volcano.local.cluster import DEFAULT_SCHEDULER_CONF
 from volcano.webhooks.rules import RULES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.kube_cluster.control_plane import Address
@@ -46,6 +47,11 @@ QUICK_LEASE = (
 )
 
 
+def plainly(module: str) -> list[str]:
+    """The command that runs a module as its main program."""
+    return [sys.executable, "-m", module]
+
+
 def start(root: Path, programs: Programs, address: Address, lease: Lease = QUICK_LEASE) -> None:
     """Install the chart and start everything; return when jobs are taken and nodes are there."""
     port = free_ports(1)[0]
@@ -67,19 +73,29 @@ def start_webhooks(programs: Programs, address: Address, *flags: str) -> None:
 
 
 def start_controllers(
-    programs: Programs, address: Address, name: str = "vc-controller-manager", lease: Lease = QUICK_LEASE
+    programs: Programs,
+    address: Address,
+    name: str = "vc-controller-manager",
+    lease: Lease = QUICK_LEASE,
+    command: Callable[[str], list[str]] = plainly,
 ) -> None:
     metrics = "--listen-address=127.0.0.1:0"
-    _daemon(programs, name, "volcano.controllers.manager", address, free_ports(1)[0], metrics, *lease)
+    module = "volcano.controllers.manager"
+    _daemon(programs, name, module, address, free_ports(1)[0], metrics, *lease, command=command)
 
 
 def start_scheduler(
-    root: Path, programs: Programs, address: Address, name: str = "vc-scheduler", lease: Lease = QUICK_LEASE
+    root: Path,
+    programs: Programs,
+    address: Address,
+    name: str = "vc-scheduler",
+    lease: Lease = QUICK_LEASE,
+    command: Callable[[str], list[str]] = plainly,
 ) -> None:
     conf = root / "scheduler.yaml"
     conf.write_text(DEFAULT_SCHEDULER_CONF)
     more = "--listen-address=127.0.0.1:0", f"--scheduler-conf={conf}", *lease
-    _daemon(programs, name, "volcano.scheduler.daemon.main", address, free_ports(1)[0], *more)
+    _daemon(programs, name, "volcano.scheduler.daemon.main", address, free_ports(1)[0], *more, command=command)
 
 
 def start_second(root: Path, programs: Programs, module: str, kubeconfig: Path, *flags: str) -> str:
@@ -109,10 +125,18 @@ def _node(root: Path, programs: Programs, address: Address, *flags: str) -> None
     programs.start("node", [*command, "--data-dir", str(root / "node"), *flags])
 
 
-def _daemon(programs: Programs, name: str, module: str, address: Address, health: int, *flags: str) -> None:
+def _daemon(
+    programs: Programs,
+    name: str,
+    module: str,
+    address: Address,
+    health: int,
+    *flags: str,
+    command: Callable[[str], list[str]] = plainly,
+) -> None:
     kubeconfig = chart.kubeconfig_of(address, ACCOUNTS[module])
-    command = [sys.executable, "-m", module, f"--kubeconfig={kubeconfig}", *flags]
-    programs.start(name, [*command, f"--healthz-address=127.0.0.1:{health}"])
+    where = f"--kubeconfig={kubeconfig}", f"--healthz-address=127.0.0.1:{health}"
+    programs.start(name, [*command(module), *where, *flags])
     programs.await_ready(name, lambda: answers(f"http://127.0.0.1:{health}/healthz"))
 
 
