@@ -39,6 +39,7 @@ def isle(place: Place) -> Iterator[Island]:
     """A network of its own for further daemons."""
     with Island(place.root, place.programs, place.address).joined() as made:
         yield made
+    place.runs("without-an-island")
 
 
 def says(place: Place, name: str, words: str, times: int = 1) -> None:
@@ -76,7 +77,7 @@ def test_controllers_that_are_cut_off_amid_their_work(place: Place, isle: Island
             isle.cut()
             place.kubectl.create(*(gang(name, 2, "sleep", "1") for name in meanwhile))
             says(place, CONTROLLERS, "standing by")
-            time.sleep(3)
+            time.sleep(1)
             assert place.done_to_pods_of(meanwhile) == {}
             isle.mend()
             for name in (*before, *meanwhile):
@@ -91,6 +92,7 @@ def webhooks(place: Place, isle: Island) -> Iterator[Island]:
     port = urlsplit(registered).port
     assert port
     place.programs.stop("vc-webhook-manager")
+    place.kubectl.overwrite(*MUTATING, lambda found: found["webhooks"][0].update(timeoutSeconds=3))
     try:
         with isle.reached_at(port):
             where = f"--listen-address={isle.inside}:{port}", f"--webhook-url=https://127.0.0.1:{port}"
@@ -98,6 +100,7 @@ def webhooks(place: Place, isle: Island) -> Iterator[Island]:
             place.runs("judged-on-the-island")
             yield isle
     finally:
+        place.kubectl.overwrite(*MUTATING, lambda found: found["webhooks"][0].update(timeoutSeconds=10))
         place.programs.restart("vc-webhook-manager")
         place.runs("judged-on-the-mainland")
 

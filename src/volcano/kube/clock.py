@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 DRIFT_SECONDS: Final = 1.0
 """A clock that is being adjusted gains or loses less than this between two looks."""
-LOOK_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 2.0
 
 
 class WallClock:
