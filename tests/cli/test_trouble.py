@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sysconfig
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,12 +19,15 @@ from volcano.api.resources import COMMANDS, JOBS
 from volcano.cli import completing, connection, main, program
 from volcano.cli.errors import CommandError, told_plainly
 from volcano.cli.slurm.vcancel import vcancel
-from volcano.cli.statuses import DONE, FAILED, USAGE
+from volcano.cli.statuses import DONE, FAILED, UNREADABLE, USAGE
 from volcano.http.message import Peer
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 from volcano.local.apiserver.app import ApiServer
+from volcano.local.layout import Layout
 from volcano.local.node import shutdown
+
+NOWHERE = "--master http://127.0.0.1:1"
 
 
 def test_a_cluster_that_cannot_be_reached_is_told_in_one_sentence(
@@ -218,6 +224,54 @@ def test_down_says_which_pods_of_a_killed_cluster_it_ended(
     assert main.run(["local", "down", "--root", str(tmp_path)]) == DONE
 
     assert capsys.readouterr().out == told.format(root=tmp_path)
+
+
+def test_down_says_that_it_removed_what_a_stopped_cluster_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Layout(tmp_path / "local").create()
+    removed = f"What it had in {tmp_path}/local is removed: objects, logs and the data of pods.\n"
+    none = f"No cluster is running in {tmp_path}/local.\n"
+
+    for told in (none + removed, none):  # the second time there is nothing left
+        assert main.run(["local", "down", "--delete", "--root", str(tmp_path / "local")]) == DONE
+        assert capsys.readouterr().out == told
+
+
+@pytest.mark.parametrize(
+    ("flag", "amount", "told"),
+    [
+        ("--memory", "8Gb", "--memory '8Gb': quantities must match"),
+        ("--memory", "0", "--memory 0: a node needs some memory"),
+        ("--node-memory", "-1Gi", "--node-memory -1Gi: a node needs some memory"),
+        ("--cpus", "0", "'--cpus': 0.0 is not in the range x>0.0"),
+    ],
+)
+def test_a_node_of_an_impossible_size_is_refused_with_the_flag_that_says_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, amount: str, told: str
+) -> None:
+    assert main.run(["local", "up", "--root", str(tmp_path / "local"), flag, amount]) == USAGE
+
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "local").exists()
+
+
+@pytest.mark.parametrize(
+    "words", ["validate -f -", "schedule -f -", "config lint -", f"apply {NOWHERE} -f -", f"diff {NOWHERE} -f -"]
+)
+def test_standard_input_that_is_no_unicode_is_refused_in_words(words: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [Path(sysconfig.get_path("scripts"), "vcctl"), *words.split()],
+        input=b"kind: Job  # f\xfcr\n",
+        env={"LC_ALL": "C", "HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == UNREADABLE
+    assert b": standard input: not UTF-8 text: " in done.stderr
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_a_reader_that_leaves_early_is_no_failure() -> None:

@@ -24,14 +24,12 @@ from volcano.local.node.shutdown import stop_pods
 from volcano.scheduler.framework import conf, registry
 
 GENERATED = ("vcctl.md", "sdk-reference.md")
-RUN = [
-    ROOT / "README.md",
-    *(
-        ROOT / "docs" / name
-        for name in ("tutorial.md", "cookbook.md", "custom-plugins.md", "local-mode.md", "moving/slurm.md")
-    ),
+READ = [
+    [ROOT / "README.md", ROOT / "docs" / "tutorial.md"],  # who has tried the one goes on with the other
+    *([ROOT / "docs" / name] for name in ("cookbook.md", "custom-plugins.md", "local-mode.md", "moving/slurm.md")),
 ]
-"""Pages whose commands and programs run, from top to bottom, each page in a shell and a home of its own."""
+"""Pages whose commands and programs run, from top to bottom; each entry in a shell and a home of its own."""
+RUN = [page for pages in READ for page in pages]
 QUEUES = [
     {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": {"weight": 1}}
     for name in ("default", "cohort")
@@ -133,9 +131,9 @@ def typed(block: Block) -> Iterator[str]:
 
 @pytest.mark.xdist_group("docs")
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
-def test_commands_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
-    lines = [line for block in blocks(page) for line in typed(block)]
+@pytest.mark.parametrize("pages", READ, ids=lambda pages: pages[-1].name)
+def test_commands_do_what_the_page_says(pages: list[Path], tmp_path: Path) -> None:
+    lines = [line for page in pages for block in blocks(page) for line in typed(block)]
     scripts = sysconfig.get_path("scripts")
     environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
     for name in ("KUBECONFIG", "VOLCANO_HOME"):

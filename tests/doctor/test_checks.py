@@ -203,6 +203,20 @@ def test_what_daemons_wait_for_is_repeated_until_it_is_over() -> None:
     ]
 
 
+def test_a_refused_configuration_is_told_until_one_is_in_force() -> None:
+    refused = complaint("Warning", "ConfigurationRejected", "it stays as it was: no action alocate", 100)
+    waits = complaint("Warning", "Waits", "waits for nodes (forbidden)", 100)
+    says = "error: vc-scheduler says: it stays as it was: no action alocate"
+
+    assert found(events=[refused]) == [says]
+    assert found(events=[refused, complaint("Normal", "ConfigurationLoaded", "it is in force", 50)]) == []
+    assert found(events=[complaint("Normal", "ConfigurationLoaded", "it is in force", 150), refused]) == [says]
+    assert found(events=[refused, complaint("Normal", "Resumed", "it is there", 50)]) == [says]
+    assert found(events=[waits, complaint("Normal", "ConfigurationLoaded", "it is in force", 50)]) == [
+        "error: vc-scheduler says: waits for nodes (forbidden)"
+    ]
+
+
 def test_what_the_webhooks_wait_for_is_repeated_too() -> None:
     waits = complaint("Warning", "Waits", "the certificate cannot be had", 100)
     service = {"kind": "Service", "name": "volcano-admission-service"}

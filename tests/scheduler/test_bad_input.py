@@ -11,7 +11,7 @@ from typing import Any, get_origin
 import msgspec
 import pytest
 
-from tests.scheduler.daemon.bench import bench
+from tests.scheduler.daemon.bench import Bench, bench
 from tests.waiting import until
 from volcano.api.resources import EVENTS
 from volcano.scheduler.cluster.queues import Queue
@@ -160,6 +160,33 @@ def test_a_configuration_that_cannot_be_used_is_rejected_in_log_metric_and_event
                 return bool((await b.pod("train-worker-0")).spec.node_name)
 
             await until(bound)
+
+            file.write_text("actions: enqueue, allocate\ntiers: []\n")
+            await until(lambda: said_on_the_lease(b, "ConfigurationLoaded", "is in force: actions enqueue, allocate"))
+
+    asyncio.run(scenario())
+
+
+async def said_on_the_lease(b: Bench, reason: str, said: str) -> bool:
+    found = (await b.client.list(EVENTS)).items
+    return any(
+        event.reason == reason and said in event.message and event.involved_object.kind == "Lease" for event in found
+    )
+
+
+def test_a_scheduler_that_starts_with_a_bad_configuration_says_so_and_its_successor_that_it_is_over(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "conf.yaml"
+    file.write_text("actions: alocate\ntiers: []\n")
+
+    async def scenario() -> None:
+        async with bench(scheduler_conf=str(file)) as b:
+            await until(lambda: said_on_the_lease(b, "ConfigurationRejected", "did you mean 'allocate'"))
+            assert "allocate" in b.scheduler.configuration.conf.actions
+        file.write_text("actions: allocate\ntiers: []\n")
+        async with bench(scheduler_conf=str(file)) as b:
+            await until(lambda: said_on_the_lease(b, "ConfigurationLoaded", "is in force: actions allocate"))
 
     asyncio.run(scenario())
 

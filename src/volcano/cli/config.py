@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from volcano.cli.errors import fail
 from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.output import document_flag, dump
 from volcano.cli.statuses import NO, UNREADABLE
+
+if TYPE_CHECKING:
+    from volcano.scheduler.framework.registry import Registry
 
 
 @click.group(cls=SuggestingGroup)
@@ -35,18 +39,15 @@ def lint(files: tuple[str, ...], plugins_dir: str | None, output: str) -> int:
     A FILE holds the scheduler's configuration, or a ConfigMap with one; - is standard input. Exit status: 0 nothing
     to remark, 1 there are remarks, 2 the scheduler would refuse it.
     """
-    from volcano.scheduler.framework import lint as linter, registry as registries
-    from volcano.scheduler.framework.conf import ConfError
+    from volcano.scheduler.framework import registry as registries
 
     try:
         registry = registries.installed(registries.built_in())
         if plugins_dir:
             registry = registries.from_directory(registry, Path(plugins_dir))
-        found = {name: linter.warnings(text, registry) for file in files for name, text in _confs(file)}
+        found = {name: _remarks(name, text, registry) for file in files for name, text in _confs(file)}
     except registries.RegistryError as error:
         raise fail(f"--plugins-dir {plugins_dir}: {error}", exit_status=UNREADABLE) from error
-    except ConfError as error:
-        raise fail(str(error), exit_status=UNREADABLE) from error
     if output == "text":
         for name, remarks in found.items():
             click.echo("\n".join(f"{name}: {remark}" for remark in remarks) or f"{name}: nothing to remark")
@@ -55,19 +56,63 @@ def lint(files: tuple[str, ...], plugins_dir: str | None, output: str) -> int:
     return NO if any(found.values()) else 0
 
 
+def _remarks(name: str, text: str, registry: Registry) -> list[str]:
+    from volcano.scheduler.framework import lint as linter
+    from volcano.scheduler.framework.conf import ConfError
+
+    try:
+        return linter.warnings(text, registry)
+    except ConfError as error:
+        raise fail(f"{name}: {error}", exit_status=UNREADABLE) from error
+
+
 def _confs(file: str) -> Iterator[tuple[str, str]]:
     """The configurations in a file, each with what to call it."""
     from volcano.kube.manifests import ManifestError, load
 
+    name = "standard input" if file == "-" else file
+    text = _text(file, name)
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise fail(f"{file}: {getattr(error, 'strerror', error)}", exit_status=UNREADABLE) from error
-    try:
-        maps = [each for each in load(text, file) if each["kind"] == "ConfigMap"]
-    except ManifestError:
-        maps = []
+        objects = load(text, name)
+    except ManifestError as error:
+        if _is_meant_as_manifest(text):
+            raise fail(str(error), exit_status=UNREADABLE) from error
+        yield name, text
+        return
+    if not objects:
+        raise fail(f"{name}: the file is empty", exit_status=UNREADABLE)
+    maps = [each for each in objects if each["kind"] == "ConfigMap"]
+    if not maps:
+        kind = objects[0]["kind"]
+        article = "an" if kind[0] in "AEIO" else "a"
+        raise fail(f"{name}: this is {article} {kind}, not a scheduler configuration", exit_status=UNREADABLE)
     keyed = [(key, value) for each in maps for key, value in (each.get("data") or {}).items() if key.endswith(".conf")]
-    yield from ((f"{file}: {key}", value) for key, value in keyed)
     if not keyed:
-        yield file, text
+        raise fail(f"{name}: the ConfigMap has no key that ends with .conf", exit_status=UNREADABLE)
+    for key, value in keyed:
+        if not isinstance(value, str) or not value.strip():
+            missing = "it is not text: write `|` after the key" if value else "it is empty"
+            raise fail(f"{name}: {key}: {missing}", exit_status=UNREADABLE)
+        yield f"{name}: {key}", value
+
+
+def _text(file: str, name: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise fail(f"{name}: {error.strerror}", exit_status=UNREADABLE) from error
+    except UnicodeDecodeError as error:
+        raise fail(f"{name}: not UTF-8 text: {error}", exit_status=UNREADABLE) from error
+
+
+def _is_meant_as_manifest(text: str) -> bool:
+    """It has what a configuration never has; a text that cannot be read at all may be either."""
+    import yaml
+
+    from volcano.api import yaml_text
+
+    try:
+        document = yaml_text.read(text)[0]
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and not document.keys().isdisjoint(("apiVersion", "kind"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volcano.api import keys
-from volcano.cli.errors import fail
+from volcano.cli.errors import fail, misuse
 from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.statuses import NO
 from volcano.cli.text import columns
@@ -43,7 +43,9 @@ def root_flag(command: Any) -> Any:
     default=0,
     help="Port of the API server; by default the last one used, or a free one.",
 )
-@click.option("--cpus", type=click.FloatRange(0.0), default=0.0, help="CPUs of this machine's node, if not all.")
+@click.option(
+    "--cpus", type=click.FloatRange(0.0, min_open=True), default=None, help="CPUs of this machine's node, if not all."
+)
 @click.option("--memory", default="", help="Memory of this machine's node (for example 8Gi), if not all.")
 @click.option(
     "--cgroup-root",
@@ -78,13 +80,13 @@ def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
     layout = Layout((root or local_root()).absolute())
     options = Options(
         port=size["port"],
-        cpus=size["cpus"],
-        memory=size["memory"],
+        cpus=size["cpus"] or 0.0,
+        memory=_memory("--memory", size["memory"]),
         cgroup_root=size["cgroup_root"],
         plugins_dir=size["plugins_dir"] or "",
         simulated_nodes=size["nodes"],
         simulated_cpus=size["node_cpus"],
-        simulated_memory=size["node_memory"],
+        simulated_memory=_memory("--node-memory", size["node_memory"]),
     )
 
     def run(ready: Callable[[], None]) -> None:
@@ -115,6 +117,18 @@ def up(root: Path | None, detach: bool, in_process: bool, **size: Any) -> None:
             click.echo("The cluster is stopped.")
     except LocalError as error:
         raise fail(str(error)) from error
+
+
+def _memory(flag: str, amount: str) -> str:
+    """The amount as it is given, if it is one that a node can have."""
+    from volcano.api import quantity
+
+    try:
+        if amount and quantity.parse(amount) <= quantity.parse(0):
+            raise misuse(f"{flag} {amount}: a node needs some memory, for example 8Gi")
+    except quantity.QuantityError as error:
+        raise misuse(f"{flag} {error}") from error
+    return amount
 
 
 def _detached(log: Path, start: Callable[[Callable[[], None]], None]) -> None:
@@ -167,8 +181,7 @@ def down(root: Path | None, keep_pods: bool, delete: bool) -> None:
     except LocalError as error:
         raise fail(str(error)) from error
     pods = _stop_pods(layout) if not keep_pods or delete else 0
-    if delete:
-        layout.delete()
+    removed = delete and layout.delete()
     if stopped:
         click.echo("The cluster is stopped.")
     elif pods:
@@ -176,6 +189,8 @@ def down(root: Path | None, keep_pods: bool, delete: bool) -> None:
         click.echo(f"No cluster was running any more in {layout.root}; ended {left} left.")
     else:
         click.echo(f"No cluster is running in {layout.root}.")
+    if removed:
+        click.echo(f"What it had in {layout.root} is removed: objects, logs and the data of pods.")
 
 
 @local.command()

@@ -17,8 +17,10 @@ def read(files: Iterable[str]) -> list[JsonObject]:
     """The objects of the files and folders, and of standard input for `-`."""
     from volcano.kube.manifests import ManifestError, load_paths
 
-    standard_input = sys.stdin.read() if "-" in files else None
     try:
+        standard_input = sys.stdin.read() if "-" in files else None
         return load_paths(files, standard_input=standard_input)
+    except UnicodeDecodeError as error:
+        raise fail(f"standard input: not UTF-8 text: {error}", exit_status=UNREADABLE) from error
     except ManifestError as error:
         raise fail(str(error), exit_status=UNREADABLE) from error

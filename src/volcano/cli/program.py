@@ -23,6 +23,7 @@ def main(command: click.Command, name: str) -> NoReturn:
     """Be the program: run it and end the process."""
     gc.set_threshold(GARBAGE)
     _take_any_output()
+    _read_unicode()
     leave(run(command, name))
 
 
@@ -41,6 +42,14 @@ def _take_any_output() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
         elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _read_unicode() -> None:
+    """Standard input is UTF-8 as files are, whatever the locale; what is not raises UnicodeDecodeError when read."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 - until the end
+    elif isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
 
 
 def run(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:

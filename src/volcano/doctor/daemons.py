@@ -9,7 +9,7 @@ from typing import Final
 
 from volcano.api.meta import JsonObject
 from volcano.doctor.findings import Facts, Finding, error, name_of, warning
-from volcano.kube.complaints import REPEAT_SECONDS, RESUMED, WAITS
+from volcano.kube.complaints import ENDS, REPEAT_SECONDS
 
 LEASES: Final = {"volcano": "vc-scheduler", "vc-controller-manager": "vc-controller-manager"}
 WEBHOOKS: Final = "vc-webhook-manager"
@@ -62,7 +62,8 @@ def _complaints(facts: Facts) -> Iterator[Finding]:
         daemon = _teller(event)
         if daemon is not None and event.get("lastTimestamp"):
             # One problem replaces another; the rest of the events stand for themselves.
-            kind = WAITS if event.get("reason") in (WAITS, RESUMED) else event.get("reason", "")
+            reason: str = event.get("reason", "")
+            kind = ENDS.get(reason, reason)
             known = newest.get((daemon, kind))
             if known is None or known["lastTimestamp"] <= event["lastTimestamp"]:
                 newest[daemon, kind] = event

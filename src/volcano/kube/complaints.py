@@ -21,6 +21,10 @@ REPEAT_SECONDS: Final = 600.0
 """Events are forgotten by the API server after an hour."""
 WAITS: Final = "Waits"
 RESUMED: Final = "Resumed"
+REJECTED: Final = "ConfigurationRejected"
+LOADED: Final = "ConfigurationLoaded"
+ENDS: Final = {RESUMED: WAITS, LOADED: REJECTED}
+"""Which reason says that the problem of another one is over."""
 
 
 class Complaints:

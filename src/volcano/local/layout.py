@@ -46,10 +46,10 @@ class Layout:
     def scheduler_conf(self) -> Path:
         return self.root / "conf" / "volcano-scheduler.conf"
 
-    def delete(self) -> None:
-        """Remove what a cluster has put here, and nothing that others have. Does nothing where none was."""
+    def delete(self) -> bool:
+        """Remove what a cluster has put here, and nothing that others have. False, and nothing, where none was."""
         if not self.run.exists():
-            return
+            return False
         for file in (self.kubeconfig, self.scheduler_conf):
             file.unlink(missing_ok=True)
         for folder in (self.data, self.node, self.logs, self.run):
@@ -58,6 +58,7 @@ class Layout:
         for folder in (self.scheduler_conf.parent, self.root):
             with suppress(OSError):  # not empty
                 folder.rmdir()
+        return True
 
     def create(self) -> None:
         """Make the folders, with mode 0700."""

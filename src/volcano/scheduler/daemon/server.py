@@ -21,8 +21,8 @@ from volcano.api.resources import NODES
 from volcano.http.lifetime import collector_at_rest, until_stopped
 from volcano.kube.client import Client
 from volcano.kube.clock import WallClock
-from volcano.kube.complaints import Complaints
-from volcano.kube.events import WARNING, EventRecorder
+from volcano.kube.complaints import LOADED, REJECTED, Complaints
+from volcano.kube.events import NORMAL, WARNING, EventRecorder
 from volcano.kube.fence import fenced
 from volcano.kube.leader import elector_of
 from volcano.kube.rivals import Rivals
@@ -69,6 +69,14 @@ class Scheduler:
         self.options = flags.options()
         self.metrics = Metrics()
         self.recorder = EventRecorder(client, flags.component)
+        lease = ObjectReference(
+            kind="Lease",
+            api_version="coordination.k8s.io/v1",
+            namespace=flags.lease_namespace,
+            name=flags.leader_elect_resource_name,
+        )
+        self.complaints = Complaints(self.recorder, lease)
+        """Also said on the scheduler's lease: whoever looks at the cluster need not look at the log."""
         self.configuration = Configuration(
             flags.scheduler_conf,
             plugins_dir=flags.plugins_dir,
@@ -92,14 +100,6 @@ class Scheduler:
         )
         self.usage = UsagePoller(client, self.feed, lambda: self.configuration.conf.metrics)
         self.leading = self.elector is None
-        lease = ObjectReference(
-            kind="Lease",
-            api_version="coordination.k8s.io/v1",
-            namespace=flags.lease_namespace,
-            name=flags.leader_elect_resource_name,
-        )
-        self.complaints = Complaints(self.recorder, lease)
-        """Also said on the scheduler's lease: whoever looks at the cluster need not look at the log."""
         self._complaining: list[Callable[[], str | None]] = [self._waits_for]
         self.rivals = Rivals(client, flags.leader_elect_resource_name, flags.lease_namespace)
         self.also_tell(self.rivals.problem)
@@ -306,7 +306,9 @@ class Scheduler:
     def _reloaded(self, outcome: str, message: str) -> None:
         self.metrics.reloads.labels(outcome).inc()
         if outcome == "rejected":
-            self.complaints.tell(WARNING, "ConfigurationRejected", f"it stays as it was: {message}")
+            self.complaints.tell(WARNING, REJECTED, f"it stays as it was: {message}")
+        else:  # at the start, too: a predecessor may have complained
+            self.complaints.tell(NORMAL, LOADED, message)
 
     def also_tell(self, problem: Callable[[], str | None]) -> None:
         """Complain of what `problem` says, too."""
