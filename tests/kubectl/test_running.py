@@ -224,26 +224,29 @@ def test_a_container_reads_what_is_typed(kubectl: Kubectl) -> None:
 
 @pytest.mark.parametrize("over", ["websocket", "spdy"])
 def test_ports_of_a_pod_are_forwarded(kubectl: Kubectl, over: str) -> None:
-    """Many connections, one after the other and side by side, and one port that nobody listens on."""
-    [port, nobody] = free_ports(2)
+    """Many connections, one after the other and side by side; none to a port that only somebody outside the pod has."""
+    [port] = free_ports(1)
     program = SERVES_BACKWARDS.format(port=port)
     kubectl.create(pod("p", "python3", "-c", program))
     kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=90s")
     eventually("the program to listen", lambda: "open" in kubectl("logs", "p").out)
     env = {"KUBECTL_PORT_FORWARD_WEBSOCKETS": "true" if over == "websocket" else "false"}
-    with kubectl.start("port-forward", "pod/p", f":{port}", f":{nobody}", "--address=127.0.0.1", env=env) as forward:
+    outside = socket.create_server(("127.0.0.1", 0))
+    foreign = outside.getsockname()[1]
+    ports = [f":{port}", f":{foreign}"]
+    with outside, kubectl.start("port-forward", "pod/p", *ports, "--address=127.0.0.1", env=env) as forward:
         try:
             assert forward.stdout is not None
-            served, unserved = (int(forward.stdout.readline().split(" -> ")[0].rpartition(":")[2]) for _ in range(2))
+            served, refused = (int(forward.stdout.readline().split(" -> ")[0].rpartition(":")[2]) for _ in ports)
             assert talk(served, b"abc") == b"cba"
             large = b"0123456789abcdef" * 65536
             with ThreadPoolExecutor(4) as callers:
                 assert list(callers.map(lambda _: talk(served, large), range(4))) == [large[::-1]] * 4
-            assert talk(unserved, b"x") == b""
+            assert talk(refused, b"x") == b""
         finally:
             forward.terminate()
         assert forward.stderr is not None
-        assert f"nothing listens on port {nobody} of the pod" in forward.stderr.read()
+        assert f"nothing listens on port {foreign} of the pod" in forward.stderr.read()
     kubectl("delete", "pod", "p", "--force", "--grace-period=0")
 
 

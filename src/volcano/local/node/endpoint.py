@@ -20,6 +20,7 @@ from volcano.local.node.agent import NodeAgent
 from volcano.local.node.attach import AttachSession, Typing
 from volcano.local.node.channels import choose_protocol
 from volcano.local.node.exec import PROTOCOLS, Command, ExecSession
+from volcano.local.node.listeners import LOOPBACK, answering
 from volcano.local.node.logs import LogOptions, log_files, read_log, spoken
 from volcano.local.node.runtime import Run
 from volcano.local.node.supervisor.documents import ContainerPlan, ContainerReport
@@ -133,10 +134,14 @@ class Endpoint:
         run = self._agent.runtime.runs.get(pod["metadata"]["uid"]) if pod is not None else None
         if run is None or run.report["finished"]:
             return _text(404, f'pod "{name}" in namespace "{namespace}" does not run on this node')
-        hosts = [*([run.plan["address"]] if run.plan["address"] else []), "127.0.0.1"]
+        hosts = list(dict.fromkeys(filter(None, (run.plan["address"], LOOPBACK))))
+
+        def addresses(port: int) -> list[str]:
+            return answering(hosts, port, run.processes)
+
         if request.headers.get("upgrade", "").lower() == streams.UPGRADE.lower():
             agreed = {"upgrade": streams.UPGRADE, "connection": "Upgrade", streams.VERSION_HEADER: streams.PROTOCOL}
-            return Response(101, agreed, upgrade=streams.stream_session(hosts, is_tunnelled=False))
+            return Response(101, agreed, upgrade=streams.stream_session(addresses, is_tunnelled=False))
         offered, key = request.headers.get("sec-websocket-protocol"), request.headers.get("sec-websocket-key")
         protocol = choose_protocol(offered, (streams.TUNNEL, *forward.PROTOCOLS)) if offered else ""
         if not key or protocol is None:
@@ -146,7 +151,7 @@ class Endpoint:
                 f"or over {streams.UPGRADE}",
             )
         if protocol == streams.TUNNEL:
-            return Response(101, _agreed(key, protocol), upgrade=streams.stream_session(hosts, is_tunnelled=True))
+            return Response(101, _agreed(key, protocol), upgrade=streams.stream_session(addresses, is_tunnelled=True))
         try:
             ports = forward.parse_ports(request.params("port"))
         except ValueError as error:
@@ -154,7 +159,7 @@ class Endpoint:
         return Response(
             101,
             _agreed(key, protocol),
-            upgrade=lambda transport, rest: forward.ForwardSession(hosts, ports, transport, rest),
+            upgrade=lambda transport, rest: forward.ForwardSession(addresses, ports, transport, rest),
         )
 
     def _no_run(self, pod: dict[str, object], name: str, container: str) -> Response:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from volcano.http import websocket
 from volcano.local.node.channels import ChannelSession
-from volcano.local.node.ports import Inflow, PortTalk
+from volcano.local.node.ports import Addresses, Inflow, PortTalk
 
 PROTOCOLS = ("v4.channel.k8s.io",)
 MOST_PORTS = 64
@@ -20,10 +20,10 @@ MOST_PORTS = 64
 class ForwardSession(ChannelSession):
     """The ports of one request. Port i talks on channel 2i and tells on channel 2i + 1 what went wrong."""
 
-    def __init__(self, hosts: Sequence[str], ports: Sequence[int], transport: asyncio.Transport, rest: bytes) -> None:
+    def __init__(self, addresses: Addresses, ports: Sequence[int], transport: asyncio.Transport, rest: bytes) -> None:
         self._ports = ports
         inflow = Inflow(transport)
-        self._talks = [PortTalk(hosts, port, inflow, self._answerer(2 * index)) for index, port in enumerate(ports)]
+        self._talks = [PortTalk(addresses, port, inflow, self._answerer(2 * index)) for index, port in enumerate(ports)]
         super().__init__(transport, rest)
 
     def _receive(self, channel: int, content: bytes) -> None:

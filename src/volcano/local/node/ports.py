@@ -1,6 +1,7 @@
 """One connection to a port of a pod, fed by whoever forwards it.
 
-Neighbours: `forward` carries such connections on the channels of a WebSocket, `streams` on SPDY streams.
+Neighbours: `forward` carries such connections on the channels of a WebSocket, `streams` on SPDY streams; `listeners`
+knows where the pod listens.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from contextlib import suppress
 CONNECT_SECONDS = 5.0
 CHUNK_BYTES = 32 * 1024
 _UNSENT_BYTES = 256 * 1024
+
+Addresses = Callable[[int], Sequence[str]]
+"""Where a port of a pod is the pod's own; reads /proc."""
 
 
 class Inflow:
@@ -35,10 +39,10 @@ class PortTalk:
     """`put` what the caller sends; `say` gets what the pod answers."""
 
     def __init__(
-        self, hosts: Sequence[str], port: int, inflow: Inflow, say: Callable[[bytes], Awaitable[None]]
+        self, addresses: Addresses, port: int, inflow: Inflow, say: Callable[[bytes], Awaitable[None]]
     ) -> None:
-        """`hosts` are tried in turn."""
-        self._hosts = hosts
+        """The `addresses` are tried in turn."""
+        self._addresses = addresses
         self._port = port
         self._inflow = inflow
         self._say = say
@@ -71,15 +75,15 @@ class PortTalk:
         return ""
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """To the pod's own address; to loopback where the program listens there only, as in a pod of its own."""
+        """To where the pod itself listens: loopback leads to other programs' ports, too."""
         failure: OSError | TimeoutError | None = None
-        for host in self._hosts:
+        for host in await asyncio.to_thread(self._addresses, self._port):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     return await asyncio.open_connection(host, self._port)
             except (OSError, TimeoutError) as error:
                 failure = failure or error
-        raise failure or OSError("the pod has no address")
+        raise failure or OSError("no program of it does, whatever else on this machine may")
 
     async def _feed(self, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):

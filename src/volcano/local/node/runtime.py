@@ -46,10 +46,16 @@ class Run:
     report: PodReport
     supervisor: Watch | None = None
     losses: int = 0
+    supervisor_pid: int = 0
 
     @property
     def needs_supervisor(self) -> bool:
         return self.supervisor is None and not self.report["finished"]
+
+    @property
+    def processes(self) -> list[int]:
+        """Those that the pod's others come from: what a container leaves behind falls to the supervisor."""
+        return [self.supervisor_pid] if self.supervisor is not None else []
 
     def wake(self) -> None:
         """Have the supervisor look at what has changed in the pod's folder. Alone, the signal means no more."""
@@ -197,6 +203,7 @@ class ProcessRuntime:
                 log.warning("pod %s: its supervisor (process %d) was lost", run.plan["name"], pid)
             self._changed(uid)
 
+        run.supervisor_pid = pid
         run.supervisor = watch_death(pid, ended)
 
     def _listen(self) -> None:

@@ -7,11 +7,11 @@ Neighbours: `endpoint` finds the pod; `ports` talks to it; `forward` serves call
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from volcano.http import spdy, websocket
-from volcano.local.node.ports import Inflow, PortTalk
+from volcano.local.node.ports import Addresses, Inflow, PortTalk
 
 PROTOCOL = "portforward.k8s.io"
 UPGRADE = "SPDY/3.1"
@@ -36,9 +36,9 @@ class _Request:
 class StreamSession(asyncio.Protocol):
     """One caller and all connections that it forwards."""
 
-    def __init__(self, hosts: Sequence[str], transport: asyncio.Transport, rest: bytes, *, is_tunnelled: bool) -> None:
+    def __init__(self, addresses: Addresses, transport: asyncio.Transport, rest: bytes, *, is_tunnelled: bool) -> None:
         """`is_tunnelled`: the frames come in messages of a WebSocket. `rest` is what came with the request."""
-        self._hosts = hosts
+        self._addresses = addresses
         self._transport = transport
         self._inflow = Inflow(transport)
         self._frames, self._make = spdy.Reader(), spdy.Writer()
@@ -128,7 +128,7 @@ class StreamSession(asyncio.Protocol):
             self._write(self._make.data(request.data, content))
             await self._writable.wait()
 
-        request.talk = PortTalk(self._hosts, request.port, self._inflow, say)
+        request.talk = PortTalk(self._addresses, request.port, self._inflow, say)
         request.task = asyncio.get_running_loop().create_task(self._talk(request, request.talk))
 
     def _pass_on(self, request: _Request, frame: spdy.Frame) -> None:
@@ -158,6 +158,6 @@ class StreamSession(asyncio.Protocol):
             self._transport.write(websocket.frame(websocket.BINARY, frame) if in_message else frame)
 
 
-def stream_session(hosts: Sequence[str], *, is_tunnelled: bool) -> Callable[[asyncio.Transport, bytes], StreamSession]:
+def stream_session(addresses: Addresses, *, is_tunnelled: bool) -> Callable[[asyncio.Transport, bytes], StreamSession]:
     """What takes over the connection of one request."""
-    return lambda transport, rest: StreamSession(hosts, transport, rest, is_tunnelled=is_tunnelled)
+    return lambda transport, rest: StreamSession(addresses, transport, rest, is_tunnelled=is_tunnelled)

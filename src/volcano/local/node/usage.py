@@ -87,7 +87,7 @@ def sample(proc: Path, roots: Mapping[Place, int]) -> Sample:
         children.setdefault(int(fields[1]), []).append(pid)
     result = Sample(time.monotonic())
     for place, root in roots.items():
-        tree = _descendants(root, children)
+        tree = descendants(root, children)
         result.cpu[place] = sum(used[pid][0] for pid in tree if pid in used) * _TICK_NANOSECONDS
         result.memory[place] = sum(used[pid][1] for pid in tree if pid in used) * _PAGE_BYTES
     result.cpu[MACHINE] = _machine_ticks(proc) * _TICK_NANOSECONDS
@@ -95,7 +95,8 @@ def sample(proc: Path, roots: Mapping[Place, int]) -> Sample:
     return result
 
 
-def _descendants(root: int, children: Mapping[int, list[int]]) -> list[int]:
+def descendants(root: int, children: Mapping[int, list[int]]) -> list[int]:
+    """A process and all that came from it, by the children of each."""
     found = [root]
     for pid in found:
         found += children.get(pid, ())
