@@ -143,9 +143,9 @@ CAUSES = {
         vanishing="nowhere",
     ),
     "the gang is too big": Cause(
-        ("NotEnoughResources", "NoNodeFits"),
+        ("NotEnoughResources", "NoNodeFits", "LargerThanCluster"),
         "gang",
-        "ask for less cpu per pod",
+        "ask for less, or add nodes",
         pods=5,
         conf=PREDICATES.replace("{name: proportion}, ", ""),
         need=5,
@@ -183,9 +183,9 @@ CAUSES = {
         pod={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]},
     ),
     "no device is left": Cause(
-        ("NotEnoughResources", "NoNodeFits"),
+        ("NotEnoughResources", "NoNodeFits", "LargerThanAnyNode"),
         "gang",
-        "ask for less volcano.sh/vgpu-number",
+        "ask for no volcano.sh/vgpu-number, or add nodes that have it",
         requests={"cpu": "1", "volcano.sh/vgpu-number": "1"},
         conf=PREDICATES.replace("{name: proportion}, ", ""),
         nodes="",

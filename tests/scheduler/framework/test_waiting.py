@@ -143,6 +143,45 @@ def test_a_job_that_is_larger_than_the_cluster_is_not_told_to_wait(phase: str, m
     assert remedy(reason).endswith("waiting does not help")
 
 
+GPU = "nvidia.com/gpu"
+OVERCOMMIT = "actions: enqueue, allocate\ntiers:\n- plugins: [{name: gang}, {name: overcommit}, {name: predicates}]\n"
+
+
+@pytest.mark.parametrize(("phase", "members", "used"), [("Pending", 0, 4), ("Pending", 1, 4), ("Inqueue", 1, 0)])
+def test_what_no_node_has_is_not_waited_for(phase: str, members: int, used: int) -> None:
+    """Where CPU is short as well: that would come."""
+    running = gang("running", cpu=used, pods=2, nodes=["n1", "n2"], phase="Running")
+    minimum = {"cpu": 4, GPU: 1}
+    job = gang("train", pods=members, min_available=1, cpu=4, resources={GPU: 1}, min_resources=minimum, phase=phase)
+    world = World(nodes=[node("n1", cpu=4), node("n2", cpu=4)], jobs=[running, job], conf=OVERCOMMIT)
+    world.options = replace(world.options, full_report=True)
+
+    reason = waits(world)
+
+    cause = innermost(reason)
+    assert (cause.resource, cause.need, cause.have) == (GPU, 1000, 0)
+    assert str(cause).startswith("it can never start: ")
+    assert str(cause).endswith(f"asks for {GPU} 1, and none of 2 nodes has any")
+    assert remedy(reason) == f"ask for no {GPU}, or add nodes that have it: waiting does not help"
+
+
+@pytest.mark.parametrize(("members", "is_larger"), [(9, True), (8, False)])
+def test_a_gang_that_all_nodes_together_cannot_hold_is_not_told_to_wait(members: int, is_larger: bool) -> None:
+    """Admitted for somewhat more than there is; each member alone would fit."""
+    running = gang("running", cpu=1, nodes=["n1"], phase="Running")
+    job = gang("train", pods=10, min_available=members, cpu=1)
+    world = World(nodes=[node("n1", cpu=4), node("n2", cpu=4)], jobs=[running, job], conf=conf())
+    world.options = replace(world.options, full_report=True)
+
+    reason = waits(world)
+
+    cause = innermost(reason)
+    assert cause.code == ("LargerThanCluster" if is_larger else "NoNodeFits")
+    if is_larger:
+        assert str(cause) == "it can never start: its minimum asks for cpu 9, and all 2 nodes together have 8"
+        assert remedy(reason).endswith("waiting does not help")
+
+
 def test_a_pod_that_only_parts_of_nodes_could_hold_is_larger_than_any() -> None:
     nodes = [node("n1", cpu=8, memory="4Gi"), node("n2", cpu=4, memory="8Gi")]
     world = World(nodes=nodes, jobs=[gang("train", pods=1, cpu=6, memory="6Gi")], conf=conf())

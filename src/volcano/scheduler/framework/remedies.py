@@ -43,6 +43,14 @@ _BY_CODE: Final = {
     "WaitingForRoom": "wait until pods that are being removed have gone from {blocker}: nothing else is missing",
 }
 
+_NOT_STARTED: Final = (
+    "wait for room, correct or delete what cannot start ({blocker}), ask for less (spec.minResources), "
+    "or raise overcommit-factor"
+)
+"""Where admitted jobs hold the room."""
+_NOWHERE: Final = "ask for no {resource}, or add nodes that have it: waiting does not help"
+"""Where no node has any of what is asked for."""
+
 _BY_NODE_TEXT: Final = (
     ("plugin ", "correct the plugin, or remove it from the configuration: the scheduler's log has more"),
     ("Too many pods", "wait for room, or raise the nodes' limit of pods"),
@@ -63,6 +71,7 @@ _BY_NODE_TEXT: Final = (
     ("GPU", "ask for less of the devices, or add nodes that have them"),
     ("device", "ask for less of the devices, or add nodes that have them"),
 )
+_TOO_LARGE: Final = ("LargerThanAnyNode", "LargerThanCluster")
 _OF_NODES: Final = ("ClusterFull", "NoNodeFits")
 _INSUFFICIENT: Final = "Insufficient "
 _OTHERWISE: Final = "wait for room, or ask for less"
@@ -77,6 +86,10 @@ def remedy(reason: Reason) -> str:
     inner = remedy(reason.cause) if reason.cause is not None else ""
     if inner and inner != _OTHERWISE:
         return inner
+    if reason.code == "ClusterOverused" and reason.blocker:
+        return _NOT_STARTED.format(blocker=reason.blocker)
+    if reason.code in _TOO_LARGE and reason.resource and not reason.have:
+        return _NOWHERE.format(resource=reason.resource)
     if reason.code in _BY_CODE:
         return _BY_CODE[reason.code].format(blocker=reason.blocker or "it")
     most_first = sorted(reason.nodes, key=lambda pair: -pair[1])

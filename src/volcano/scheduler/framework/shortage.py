@@ -26,6 +26,11 @@ def overdrawn(session: Session, short: Sequence[int], needed: AnyVector, there: 
     )
 
 
+def worst(session: Session, short: Sequence[int]) -> int:
+    """The resource of `short` that a record is about: one that the cluster has none of, else the first."""
+    return next((dimension for dimension in short if session.total[dimension] <= 0), short[0])
+
+
 def lacking(session: Session, reason: Reason, dimension: int, needed: AnyVector, there: AnyVector) -> Reason:
     """`reason` with the numbers of one resource that is short."""
     name = session.cluster.dimensions.names[dimension]
@@ -42,6 +47,7 @@ def full(
     there: AnyVector,
     nodes: tuple[tuple[str, int], ...] = (),
 ) -> Reason:
-    """The record of a cluster that has too little of what is `short`, with the numbers of the first."""
+    """The record of a cluster that has too little of what is `short`, with the numbers of the worst."""
     text = f"the cluster is full: {overdrawn(session, short, needed, there)}"
-    return lacking(session, Reason(stage, "ClusterFull", message=text, nodes=nodes), short[0], needed, there)
+    reason = Reason(stage, "ClusterFull", message=text, nodes=nodes)
+    return lacking(session, reason, worst(session, short), needed, there)
