@@ -75,6 +75,24 @@ def test_differences_name_the_field() -> None:
     assert list(differences(after, after)) == []
 
 
+def test_differences_go_into_lists_of_what_has_names() -> None:
+    def spec(*tasks: tuple[str, int]) -> dict[str, Any]:
+        return {"tasks": [{"name": name, "replicas": replicas} for name, replicas in tasks]}
+
+    assert list(differences(spec(("w", 2), ("v", 1)), spec(("w", 3), ("v", 1)))) == ["tasks[w].replicas: 2 -> 3"]
+    assert list(differences(spec(("a", 1), ("b", 2)), spec(("b", 2), ("c", 3)))) == [
+        'tasks[a]: {"name": "a", "replicas": 1} -> (none)',
+        'tasks[c].name: (none) -> "c"',
+        "tasks[c].replicas: (none) -> 3",
+    ]
+    assert list(differences(spec(("a", 1), ("b", 1)), spec(("b", 1), ("a", 1)))) == [
+        'tasks, order: ["a", "b"] -> ["b", "a"]'
+    ]
+    assert list(differences({"l": [{"name": "a"}, {"name": "a"}]}, {"l": [{"name": "a"}]})) == [
+        'l: [{"name": "a"}, {"name": "a"}] -> [{"name": "a"}]'
+    ]
+
+
 def test_kinds_have_many_names_and_near_ones_are_suggested() -> None:
     for text in ("train", "job/train", "vj/train", "Jobs/train", "vcjob/train"):
         resource, name = resource_and_name(text)

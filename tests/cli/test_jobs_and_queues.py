@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -92,6 +94,35 @@ def test_suspend_and_resume_send_commands_to_the_controller(vcctl: Terminal):
     commands = vcctl.stored(COMMANDS)
     assert {command["action"] for command in commands} == {"AbortJob", "ResumeJob"}
     assert {command["target"]["name"] for command in commands} == {"hello"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "status", "remark"),
+    [
+        ("resume", {"phase": "Completed"}, "job hello has ended (Completed): nothing to resume\n"),
+        ("suspend", {"phase": "Failed"}, "job hello has ended (Failed): nothing to suspend\n"),
+        ("resume", {"phase": "Aborted", "retries": 1}, ""),
+        ("resume", {"phase": "Aborted", "retries": 2}, "job hello: this is retry 3 of 3 (spec.maxRetry): it uses up"),
+        ("suspend", {"phase": "Running", "retries": 1}, ""),
+        ("suspend", {"phase": "Running", "retries": 2}, "job hello: to resume it would be retry 3 of 3"),
+        ("resume", {"phase": "Running", "retries": 2}, ""),
+    ],
+)
+def test_what_a_command_to_a_job_brings_is_said_before(vcctl: Terminal, verb: str, status: dict[str, Any], remark: str):
+    vcctl("queue", "create", "default")
+    vcctl("job", "run", "hello")
+
+    async def stand() -> None:
+        new = {"state": {"phase": status["phase"]}, "retryCount": status.get("retries", 0)}
+        async with vcctl.connected() as client:
+            await client.patch(JOBS.untyped, "hello", {"status": new}, "default", subresource="status")
+
+    asyncio.run(stand())
+
+    assert (vcctl("job", verb, "hello"), vcctl.out) == (0, "")
+    assert vcctl.err.startswith(remark)
+    assert bool(vcctl.err) == bool(remark)
+    assert len(vcctl.stored(COMMANDS)) == 1
 
 
 def test_lists_and_views(vcctl: Terminal):

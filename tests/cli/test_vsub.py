@@ -56,6 +56,14 @@ def test_a_command_is_split_as_a_shell_does_and_starts_with_one_pod(capsys: pyte
     assert job["spec"]["minAvailable"] == 1
 
 
+@pytest.mark.parametrize("mem", ["100", "100M", "100m", "102400K", "100Mi"])
+def test_memory_without_a_unit_is_in_megabytes_as_in_slurm(mem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    job = submitted(capsys, "-n", "x", "--mem", mem, "-c", "true")
+
+    resources = job["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]
+    assert (resources["requests"]["memory"], resources["limits"]["memory"]) == ("100Mi", "100Mi")
+
+
 def test_defaults_come_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,7 +81,7 @@ def test_defaults_come_from_the_environment(
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        ([], FAILED, "vsub: job name cannot be left blank"),
+        ([], FAILED, "vsub: job name cannot be left blank: give one with -n/--name"),
         (["-n", "x", "-c", "true", "--ntasks", "0"], USAGE, "0 is not in the range x>=1"),
         (["-n", "x", "-c", "'open"], USAGE, "No closing quotation"),
         (["-n", "x", "-c", "true", "--env", "A"], USAGE, "write NAME=VALUE"),

@@ -57,6 +57,23 @@ def test_a_suspended_job_has_ended_but_may_run_again(
     assert (vcctl.out or vcctl.err) == f"job/again {phase}\n"
 
 
+def test_why_a_job_failed_is_told_with_its_phase(monkeypatch: pytest.MonkeyPatch, vcctl: Terminal) -> None:
+    async def states(*_: object) -> AsyncGenerator[dict[str, Any], None]:
+        state = {"phase": "Failed", "reason": "RetriesUsedUp", "message": "retries are used up (3 of 3)"}
+        yield {"metadata": {"name": "a"}, "status": {"state": state}}
+
+    async def one(*_: object) -> None:
+        """It is there."""
+
+    monkeypatch.setattr(wait, "states", states)
+    monkeypatch.setattr(wait, "one", one)
+
+    assert vcctl("wait", "job/a") == NO
+    assert vcctl.err == "job/a Failed: RetriesUsedUp: retries are used up (3 of 3)\n"
+    assert vcctl("wait", "job/a", "--for", "Failed") == DONE
+    assert vcctl.out == "job/a Failed\n"
+
+
 def test_a_job_that_is_deleted_while_it_is_watched_is_said_to_be(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

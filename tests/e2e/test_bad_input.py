@@ -89,6 +89,8 @@ def test_an_image_without_a_command_fails_at_once_and_says_what_to_do(cluster: C
     assert done.status == 1
     assert "image-work-0:\tNeedsContainerRuntime: container 'main' has no command" in done.err
     assert "set spec.containers[].command" in done.err
+    assert "image-work-0:\tNeedsContainerRuntime: " in cluster("logs", "image").err
+    assert "pod image-work-0: NeedsContainerRuntime: " in cluster("explain", "job", "image").out
     [pod] = cluster.pods("image")
     assert (pod["status"]["phase"], pod["status"]["reason"]) == ("Failed", "NeedsContainerRuntime")
 

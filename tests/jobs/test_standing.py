@@ -54,6 +54,23 @@ def test_what_no_scheduler_decides(document: Document, code: str, words: str) ->
     assert record["remedy"]
 
 
+def test_a_failed_job_has_the_reason_of_its_first_failed_pod() -> None:
+    pods = [member("volcano") for _ in range(3)]
+    for name, pod in zip("cab", pods, strict=True):
+        pod["metadata"]["name"] = f"train-{name}"
+        pod["status"] = {"phase": "Failed", "reason": "Evicted", "message": f"for {name}"}
+    pods[1]["metadata"]["labels"] = {"volcano.sh/job-name": "another"}
+
+    record = by_itself(job("Failed", "RetriesUsedUp", "retries are used up (3 of 3)"), pods)
+
+    assert record is not None
+    assert record["message"] == (
+        "it has ended (Failed) and waits for nothing: retries are used up (3 of 3); "
+        "pod train-b: Evicted: for b (and 1 more failed)"
+    )
+    assert by_itself(job("Completed"), pods) == by_itself(job("Completed"))
+
+
 @pytest.mark.parametrize("document", [job(), job("Running"), {"metadata": {"name": "new"}}])
 def test_what_is_for_the_scheduler_to_say(document: Document) -> None:
     assert by_itself(document) is None

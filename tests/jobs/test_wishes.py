@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from volcano.jobs import arrays, script
-from volcano.jobs.amounts import AmountError, parse_resources, parse_seconds
+from volcano.jobs.amounts import AmountError, parse_memory, parse_resources, parse_seconds
 from volcano.jobs.build import Wish, job
 
 
@@ -32,6 +32,20 @@ def test_spans_of_time(text: str, seconds: int) -> None:
 def test_what_is_no_span_of_time(text: str) -> None:
     with pytest.raises(AmountError, match="1h30m"):
         parse_seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [("100", "100Mi"), ("4G", "4Gi"), ("1.5g", "1536Mi"), ("2T", "2Ti"), ("512K", "512Ki"), ("1500Mi", "1500Mi")],
+)
+def test_memory_as_slurm_has_it(text: str, amount: str) -> None:
+    assert parse_memory(text) == amount
+
+
+@pytest.mark.parametrize("text", ["4Q", "", "1,cpu=2"])
+def test_what_is_no_memory(text: str) -> None:
+    with pytest.raises(AmountError):
+        parse_memory(text)
 
 
 def test_resources() -> None:

@@ -26,6 +26,8 @@ JOB_PHASES: Final = (
     TERMINATED,
     FAILED,
 )
+ENDED: Final = frozenset({COMPLETED, TERMINATED, FAILED})
+"""Phases that a job never leaves."""
 
 RETRIES_USED_UP: Final = "RetriesUsedUp"
 """What `status.state.reason` says of a job that would have been restarted once too often."""

@@ -111,8 +111,20 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
             yield from differences(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
     elif before is None and isinstance(after, dict) and after:
         yield from differences({}, after, path)
+    elif (old := _by_name(before)) and (new := _by_name(after)):
+        if (kept := [name for name in old if name in new]) != (now := [name for name in new if name in old]):
+            yield f"{path}, order: {_value(kept)} -> {_value(now)}"
+        for name in old | new:
+            yield from differences(old.get(name), new.get(name), f"{path}[{name}]")
     elif before != after:
         yield f"{path}: {_value(before)} -> {_value(after)}"
+
+
+def _by_name(value: Any) -> dict[str, JsonObject]:
+    """The objects of a list, where each has a name of its own; else none."""
+    items = value if isinstance(value, list) else []
+    named = {one["name"]: one for one in items if isinstance(one, dict) and isinstance(one.get("name"), str)}
+    return named if len(named) == len(items) else {}
 
 
 def _value(value: Any) -> str:

@@ -59,7 +59,8 @@ def explain(
         look = partial(_live, kind=singular, name=name, namespace=namespace, scheduler_namespace=scheduler_namespace)
         documents, conf, beside = ask(look, master, kubeconfig)
     job = _job(beside, name, namespace) if singular == "job" else None
-    if job is not None and (record := by_itself(job)) is not None:
+    pods = [one for one in beside if one.get("kind") == "Pod"]
+    if job is not None and (record := by_itself(job, pods)) is not None:
         found = {"job": f"{namespace}/{name}", "reason": record}
         click.echo(_text(found) if output == "text" else dump(found, output), nl=False)
         return
@@ -85,9 +86,10 @@ async def _live(
 ) -> tuple[list[JsonObject], str, list[JsonObject]]:
     """What decisions depend on, the configuration, and the job (if one is asked about) with the events around it.
 
-    Of a job that no scheduler looks at, the job alone.
+    Of a job that no scheduler looks at, the job with its failed pods alone.
     """
     from volcano.api.resources import EVENTS
+    from volcano.jobs.failures import failed_pods
     from volcano.jobs.whole import read_cluster
     from volcano.kube.errors import Forbidden, NotFound
 
@@ -103,6 +105,7 @@ async def _live(
         if kind == "job":
             beside.append({**found, "apiVersion": JOBS.api_version, "kind": JOBS.kind})
             if by_itself(beside[0]) is not None:
+                beside += [{**pod, "kind": "Pod"} for pod in await failed_pods(client, namespace, name)]
                 return [], "", beside
             with suppress(Forbidden):  # they only explain the job
                 beside += [{**one, "kind": "Event"} for one in (await client.list(EVENTS.untyped, namespace)).items]

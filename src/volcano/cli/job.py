@@ -21,7 +21,7 @@ from volcano.cli.objects import bare, for_each, listed, one, remove
 from volcano.cli.output import output_flag, print_documents, show
 from volcano.cli.text import on_terminal
 from volcano.jobs import defaults
-from volcano.jobs.control import send_command
+from volcano.jobs.control import foreseen, send_command
 from volcano.jobs.phases import phase_of
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ async def told(client: Client, document: JsonObject, namespace: str, *, conditio
 @namespace_flag()
 @on_cluster
 async def suspend(client: Client, names: tuple[str, ...], namespace: str) -> int:
-    """Suspend a job: its pods end, and it can be resumed."""
+    """Suspend a job: its pods end, and it can be resumed as often as it has retries (spec.maxRetry)."""
     return await command_jobs(client, "AbortJob", names, namespace)
 
 
@@ -208,7 +208,7 @@ async def suspend(client: Client, names: tuple[str, ...], namespace: str) -> int
 @namespace_flag()
 @on_cluster
 async def resume(client: Client, names: tuple[str, ...], namespace: str) -> int:
-    """Resume a suspended job."""
+    """Resume a suspended job. It counts as a retry; the one that uses up spec.maxRetry fails the job."""
     return await command_jobs(client, "ResumeJob", names, namespace)
 
 
@@ -216,7 +216,10 @@ async def command_jobs(client: Client, action: str, names: tuple[str, ...], name
     """Tell the controller to perform `action` on each of the jobs."""
 
     async def command(name: str) -> None:
-        await send_command(client, JOBS, await one(client, JOBS, name, namespace), action, namespace)
+        document = await one(client, JOBS, name, namespace)
+        if remark := foreseen(document, action):
+            click.echo(remark, err=True)
+        await send_command(client, JOBS, document, action, namespace)
 
     return await for_each(names, command)
 

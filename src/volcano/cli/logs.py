@@ -60,13 +60,14 @@ async def logs(client: Client, name: str, namespace: str, follow: bool, choice: 
     """Print the logs of all pods of a job.
 
     With --follow, also of pods that start later, until the job has ended. Pods whose log cannot be read are named on
-    standard error, and the exit status is 1 when none could be read.
+    standard error, and the exit status is 1 when none could be read. Where nothing was written, why pods failed.
     """
     return await print_logs(client, name, namespace, follow=follow, choice=choice, prefix=prefix)
 
 
 async def print_logs(client: Client, name: str, namespace: str, *, follow: bool, choice: Choice, prefix: bool) -> int:
     """Print the lines; 1 when there was no log to read at all."""
+    from volcano.jobs.failures import failed_pods, failure_lines
     from volcano.jobs.logs import followed, written
 
     await one(client, JOBS, name, namespace)
@@ -82,6 +83,9 @@ async def print_logs(client: Client, name: str, namespace: str, *, follow: bool,
                 click.echo(_shown(line, colored=colored) if prefix else line.text)
     if not read and not troubles:
         click.echo(f"job {name} has no pods that wrote anything", err=True)
+    if not read:
+        for text in failure_lines(await failed_pods(client, namespace, name)):
+            click.echo(text, err=True)
     return NO if troubles and not read else 0
 
 

@@ -96,11 +96,11 @@ async def _wait(client: Client, resource: Resource[Any], name: str, namespace: s
         async for document in found:
             phase = phase_of(document)
             if goal == "finished" and phase in ends:
-                return _tell(resource, name, phase, reached=phase == WELL[resource.kind])
+                return _tell(resource, name, phase, reached=phase == WELL[resource.kind], why=why(document))
             if phase.lower() == goal.lower():
                 return _tell(resource, name, phase, reached=True)
             if phase in ends and goal != "deleted":
-                return _tell(resource, name, phase, reached=False)
+                return _tell(resource, name, phase, reached=False, why=why(document))
     return _tell(resource, name, "deleted", reached=goal == "deleted")
 
 
@@ -117,6 +117,16 @@ def phase_of(document: JsonObject) -> str:
     return str((state.get("phase") if isinstance(state, dict) else state) or status.get("phase") or "")
 
 
-def _tell(resource: Resource[Any], name: str, phase: str, *, reached: bool) -> bool:
-    click.echo(f"{resource.singular}/{name} {phase}", err=not reached)
+def why(document: JsonObject) -> str:
+    """What the status says about its phase, of a job or a pod; "" where it says nothing."""
+    status = document.get("status") or {}
+    state = status.get("state")
+    told = state if isinstance(state, dict) else status
+    return ": ".join(str(told[key]) for key in ("reason", "message") if told.get(key))
+
+
+def _tell(resource: Resource[Any], name: str, phase: str, *, reached: bool, why: str = "") -> bool:
+    """Say where it is, and why where that is not what was waited for."""
+    reason = f": {why}" if why and not reached else ""
+    click.echo(f"{resource.singular}/{name} {phase}{reason}", err=not reached)
     return reached

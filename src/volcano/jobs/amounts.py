@@ -6,9 +6,11 @@ import re
 
 from volcano.api import duration, quantity
 
-__all__ = ["AmountError", "parse_resources", "parse_seconds"]
+__all__ = ["AmountError", "parse_memory", "parse_resources", "parse_seconds"]
 
 _CLOCK = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){0,2})")
+
+_SLURM_MEMORY = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[KMGT]?)", re.IGNORECASE)
 
 
 class AmountError(ValueError):
@@ -27,6 +29,19 @@ def parse_resources(text: str) -> dict[str, str]:
         except quantity.QuantityError as error:
             raise AmountError(f"{resource}: {error}") from error
     return amounts
+
+
+def parse_memory(text: str) -> str:
+    """Memory as Slurm has it, as a canonical quantity: 100 and 100M are 100 MiB, and K, M, G, T steps of 1024.
+
+    What Slurm does not have, such as `4Gi`, is a quantity of Kubernetes.
+    """
+    slurm = _SLURM_MEMORY.fullmatch(text)
+    amount = f"{slurm['number']}{slurm['unit'].upper() or 'M'}i" if slurm else text
+    try:
+        return str(quantity.parse(amount))
+    except quantity.QuantityError as error:
+        raise AmountError(f"memory: {error}") from error
 
 
 def parse_seconds(text: str) -> int:

@@ -73,6 +73,11 @@ def failure_lines(pods: Sequence[JsonObject]) -> list[str]:
     return _lines("Failed pods:", pods, _reasons)
 
 
+def failure_text(pod: JsonObject) -> str:
+    """Why one pod failed, in a sentence."""
+    return f"pod {pod['metadata']['name']}: {'; '.join(_reasons(pod.get('status') or {})) or 'failed'}"
+
+
 def stuck_lines(pods: Sequence[JsonObject]) -> list[str]:
     """The same for pods that do not get on."""
     return _lines("Pods that do not get on:", pods, _waiting)

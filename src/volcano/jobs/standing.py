@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from volcano.api import keys, phases
 from volcano.controllers.job import after
 from volcano.jobs import events as happened
+from volcano.jobs.failures import failure_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from volcano.api.meta import JsonObject
 
-_ENDED = frozenset({phases.COMPLETED, phases.FAILED, phases.TERMINATED})
 _HELD = {
     after.WAITING: "wait for the other job, or take the dependency away (annotation volcano.sh/after)",
     after.NEVER: "waiting does not help: delete the job, and submit it without this dependency",
@@ -24,12 +24,16 @@ _HELD = {
 _NO_PODS = frozenset({"NotEnoughTasks", "NotEnoughPodsOfTask"})
 
 
-def by_itself(job: JsonObject) -> JsonObject | None:
-    """The reason record of a job that no scheduler looks at: it has ended, is suspended, or is held back."""
+def by_itself(job: JsonObject, pods: Sequence[JsonObject] = ()) -> JsonObject | None:
+    """The reason record of a job that no scheduler looks at: it has ended, is suspended, or is held back.
+
+    Of one that failed, the first of `pods` that is its own and failed says why.
+    """
     state = (job.get("status") or {}).get("state") or {}
     phase, reason, message = state.get("phase", ""), state.get("reason", ""), state.get("message", "")
-    if phase in _ENDED:
-        text = f"it has ended ({phase}) and waits for nothing" + (f": {message}" if message else "")
+    if phase in phases.ENDED:
+        why = "; ".join(filter(None, (message, _failure(job, pods) if phase == phases.FAILED else "")))
+        text = f"it has ended ({phase}) and waits for nothing" + (f": {why}" if why else "")
         return _record(phase, text, "nothing: to run it again, submit it anew")
     if phase == phases.ABORTED:
         return _record(phase, "it is suspended", f"vcctl job resume {job['metadata']['name']}")
@@ -76,6 +80,15 @@ def qualified(document: JsonObject) -> str:
 
 def _record(code: str, message: str, remedy: str, *, stage: str = "job") -> JsonObject:
     return {"stage": stage, "code": code, "message": message, "remedy": remedy}
+
+
+def _failure(job: JsonObject, pods: Sequence[JsonObject]) -> str:
+    """Why the first of the job's failed pods failed, and how many more did."""
+    failed = [pod for pod in pods if _is_member(pod, job) and (pod.get("status") or {}).get("phase") == "Failed"]
+    if not failed:
+        return ""
+    first, *others = sorted(failed, key=lambda pod: str(pod["metadata"]["name"]))
+    return failure_text(first) + (f" (and {len(others)} more failed)" if others else "")
 
 
 def _is_member(pod: JsonObject, job: JsonObject) -> bool:

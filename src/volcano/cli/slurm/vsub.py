@@ -24,7 +24,7 @@ from volcano.cli.output import dump
 from volcano.cli.slurm import slurm_options
 from volcano.cli.text import on_terminal
 from volcano.jobs import build, defaults, script as scripts
-from volcano.jobs.amounts import AmountError, parse_resources, parse_seconds
+from volcano.jobs.amounts import AmountError, parse_memory, parse_resources, parse_seconds
 from volcano.jobs.arrays import ArrayError, parse_array, shell_element
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ CHECKS: dict[str, Callable[[Any], object]] = {
     "requests": parse_resources,
     "limits": parse_resources,
     "cpus_per_task": lambda amount: parse_resources(f"cpu={amount}"),
-    "mem": lambda amount: parse_resources(f"memory={amount}"),
+    "mem": parse_memory,
     "time_limit": parse_seconds,
     "array": parse_array,
     "after": dependencies.parse,
@@ -165,7 +165,7 @@ class Order:
 @click.option("-R", "--requests", default=defaults.RESOURCES, show_default=True, help="Requests of a pod.")
 @click.option("-L", "--limits", default=defaults.RESOURCES, show_default=True, help="Limits of a pod.")
 @click.option("--cpus-per-task", default="", help="CPUs of a pod, over --requests and --limits.")
-@click.option("--mem", default="", help="Memory of a pod, over --requests and --limits.")
+@click.option("--mem", default="", help="Memory of a pod in MiB, or with K, M, G or T, over --requests and --limits.")
 @click.option(
     "-S",
     "--scheduler",
@@ -175,7 +175,12 @@ class Order:
     show_envvar=True,
     help="Scheduler of the pods.",
 )
-@click.option("-c", "--command", default="", help="Command to run instead of a script, in one word.")
+@click.option(
+    "-c",
+    "--command",
+    default="",
+    help="Command to run instead of a script, in one word. No shell runs it: for $NAME, | or > write 'sh -c …'.",
+)
 @click.option("-q", "-p", "--queue", "--partition", default="", shell_complete=queues, help="Queue to submit to.")
 @click.option("--priority", "priority_class", default="", help="PriorityClass of the job.")
 @click.option(
@@ -230,8 +235,6 @@ def wish_from(
         **{name: flags.pop(name) for name in ("name", "command", "words", "replicas", "min_available", "array")},
         known={name: value for name, value in known.items() if value},
     )
-    more = {name: value for name, value in (("cpu", cpus_per_task), ("memory", mem)) if value}
-    extra = ",".join(f"{name}={value}" for name, value in more.items())
     try:
         requested, limited = parse_resources(requests), parse_resources(limits)
     except AmountError as error:
@@ -239,6 +242,8 @@ def wish_from(
     try:
         if flags["after"]:
             dependencies.parse(flags["after"])
+        more = parse_resources(f"cpu={cpus_per_task}" if cpus_per_task else "")
+        more |= {"memory": parse_memory(mem)} if mem else {}
         return build.Wish(
             name=order.name,
             command=order.command,
@@ -247,8 +252,8 @@ def wish_from(
             plugins=order.plugins,
             independent=order.independent,
             at_once=order.at_once,
-            requests=requested | parse_resources(extra),
-            limits=limited | parse_resources(extra),
+            requests=requested | more,
+            limits=limited | more,
             time_limit_seconds=parse_seconds(time_limit) if time_limit else 0,
             environment=dict(_variable(text) for text in env),
             working_dir=flags.pop("chdir"),
@@ -273,7 +278,7 @@ def _order(
         raise misuse(f"both a command and a script are given, {command!r} and {words[0]!r}: give one")
     name = name or (generated_name(words[0]) if words else "")
     if not name:
-        raise fail("job name cannot be left blank")
+        raise fail("job name cannot be left blank: give one with -n/--name")
     variables = {"JOB_NAME": name, "JOB_ID": name, "NTASKS": str(replicas), "PROCID": f"${INDEX}", **known}
     at_once = 0
     if array:
