@@ -137,6 +137,7 @@ def test_what_is_wrong_in_a_script_is_told_with_file_and_line(
         (["--output=out.txt"], "vcctl job logs NAME"),
         (["--error", "e"], "vcctl job logs NAME"),
         (["--mail-type", "END"], "vcctl wait job/NAME"),
+        (["--wrap", "echo"], "--command 'sh -c …'"),
     ],
 )
 def test_options_of_slurm_are_told_with_what_to_use(

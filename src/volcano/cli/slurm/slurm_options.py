@@ -42,7 +42,7 @@ _INSTEAD: Final = {
     "--output": _LOG,
     "--qos": "use --priority with the name of a PriorityClass",
     "--requeue": "use --retries with how often",
-    "--wrap": "give the command with --command",
+    "--wrap": "give the command with --command 'sh -c …'",
 }
 
 
