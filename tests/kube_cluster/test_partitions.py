@@ -35,11 +35,11 @@ MUTATING = "mutatingwebhookconfiguration", "volcano-admission-service-jobs-mutat
 
 
 @pytest.fixture
-def isle(place: Place) -> Iterator[Island]:
+def isle(place: Place, numbers: Iterator[int]) -> Iterator[Island]:
     """A network of its own for further daemons."""
     with Island(place.root, place.programs, place.address).joined() as made:
         yield made
-    place.runs("without-an-island")
+    place.runs(f"without-an-island-{next(numbers)}")
 
 
 def says(place: Place, name: str, words: str, times: int = 1) -> None:
@@ -112,8 +112,10 @@ def test_webhooks_that_are_cut_off(place: Place, webhooks: Island) -> None:
     manifest.write_text(yaml.safe_dump(gang("waiting", 2)))
     with place.outlived(lists=2, daemons=[WEBHOOKS, "vc-scheduler", "vc-controller-manager"]):
         webhooks.cut()
+        over = time.monotonic() + 3
         waiting = place.kubectl.start("create", "-f", str(manifest))
         refused = place.kubectl.run("create", "-f", "-", stdin=yaml.safe_dump(gang("refused", 2)))
+        time.sleep(max(0.0, over - time.monotonic()))
         webhooks.mend()
         waiting.communicate()
         assert refused.code
