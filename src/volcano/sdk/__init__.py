@@ -31,6 +31,7 @@ from volcano.sdk.executor import Executor, WorkerLost
 from volcano.sdk.flow import AsyncFlowRun, Flow
 from volcano.sdk.job import AsyncJob
 from volcano.sdk.options import Options
+from volcano.sdk.remarks import ServerWarning
 from volcano.sdk.status import Phase, Status
 from volcano.sdk.sync import Client, CronJob, FlowRun, Job
 
@@ -60,6 +61,7 @@ __all__ = [
     "ResultLost",
     "ResultTooLarge",
     "SdkError",
+    "ServerWarning",
     "Status",
     "TimedOut",
     "Typed",

@@ -19,6 +19,7 @@ from volcano.sdk.functions import Call
 from volcano.sdk.job import AsyncJob
 from volcano.sdk.options import Options
 from volcano.sdk.planning import Plan, plan, plan_map, secret_name
+from volcano.sdk.remarks import Remarks
 from volcano.sdk.status import Phase, status_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class AsyncClient:
         self._context = context
         self._namespace = namespace
         self._local = local
+        self.remarks = Remarks()
         self._connecting: asyncio.Task[Connection] | None = None
 
     async def __aenter__(self) -> AsyncClient:
@@ -59,7 +61,13 @@ class AsyncClient:
         """The API client of `volcano.kube`, for all that is not about jobs, and where members run."""
         if self._connecting is None or _has_failed(self._connecting):
             self._connecting = asyncio.create_task(
-                connect(self._kubeconfig, self._context, local=self._local, namespace=self._namespace)
+                connect(
+                    self._kubeconfig,
+                    self._context,
+                    local=self._local,
+                    namespace=self._namespace,
+                    on_warning=self.remarks.hear,
+                )
             )
         return await asyncio.shield(self._connecting)
 
@@ -83,14 +91,15 @@ class AsyncClient:
         """Start a flow."""
         there = await self.connection()
         planned = plan_flow(flow, there.place)
-        async with _AllOrNothing(there.api) as made:
-            run = await made.create(JOB_FLOWS, planned.flow)
-            owner = _owner(JOB_FLOWS, run)
-            for step in planned.plans.values():
-                if (secret := step.secret()) is not None:
-                    await made.create(SECRETS, _owned(secret, owner))
-            for template in planned.templates:
-                await made.create(JOB_TEMPLATES, _owned(template, owner))
+        with self.remarks:
+            async with _AllOrNothing(there.api) as made:
+                run = await made.create(JOB_FLOWS, planned.flow)
+                owner = _owner(JOB_FLOWS, run)
+                for step in planned.plans.values():
+                    if (secret := step.secret()) is not None:
+                        await made.create(SECRETS, _owned(secret, owner))
+                for template in planned.templates:
+                    await made.create(JOB_TEMPLATES, _owned(template, owner))
         head = run["metadata"]
         return AsyncFlowRun(there.api, head["name"], head["namespace"], list(planned.plans))
 
@@ -100,13 +109,15 @@ class AsyncClient:
         """Start a job at each time that matches cron's five fields."""
         there = await self.connection()
         made = plan(work, args, options, there.place)
-        await self._create_with_files(there.api, CRON_JOBS, cron_job(schedule, made, time_zone), made)
+        with self.remarks:
+            await self._create_with_files(there.api, CRON_JOBS, cron_job(schedule, made, time_zone), made)
         return AsyncCronJob(there.api, made.name, made.namespace)
 
     async def create(self, made: Plan) -> AsyncJob:
         """Start what was planned."""
         there = await self.connection()
-        await self._create_with_files(there.api, JOBS, made.job, made)
+        with self.remarks:
+            await self._create_with_files(there.api, JOBS, made.job, made)
         return AsyncJob(there.api, made.name, made.namespace)
 
     async def _create_with_files(

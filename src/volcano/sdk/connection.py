@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,21 @@ class Connection:
     place: Place
 
 
-async def connect(kubeconfig: str = "", context: str = "", *, local: bool = False, namespace: str = "") -> Connection:
+async def connect(
+    kubeconfig: str = "",
+    context: str = "",
+    *,
+    local: bool = False,
+    namespace: str = "",
+    on_warning: Callable[[str], None] | None = None,
+) -> Connection:
     """Reach the cluster that is meant; without any, the local one of this machine, which is started if it must be."""
     try:
         config = await asyncio.to_thread(_find, kubeconfig, context, local)
     except ConfigError as error:
         raise NoCluster(str(error)) from error
-    api = ApiClient(PatientTransport(HttpTransport(config), seconds=PATIENCE_SECONDS), user_agent="volcano-sdk")
+    transport = PatientTransport(HttpTransport(config), seconds=PATIENCE_SECONDS)
+    api = ApiClient(transport, user_agent="volcano-sdk", on_warning=on_warning)
     version = msgspec.json.decode((await api.raw("GET", "/version")).content)
     is_local = str(version.get("gitVersion", "")).endswith(LOCAL_BUILD)
     return Connection(api, Place(is_local, namespace or config.namespace))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from volcano.jobs.logs import Line
 from volcano.sdk.client import AsyncClient, Labels
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from volcano.sdk.connection import Connection
     from volcano.sdk.executor import Executor
     from volcano.sdk.planning import Plan
+
+T = TypeVar("T")
 
 
 class Job:
@@ -160,6 +162,7 @@ class Client:
 
     def __init__(self, kubeconfig: str = "", *, context: str = "", namespace: str = "", local: bool = False) -> None:
         self.asynchronous = AsyncClient(kubeconfig, context=context, namespace=namespace, local=local)
+        self.asynchronous.remarks.wait_for_twin = True
         self.portal = Portal()
 
     def __enter__(self) -> Client:
@@ -174,19 +177,19 @@ class Client:
         self.portal.close()
 
     def submit(self, work: Any, *args: Any, **options: Unpack[Options]) -> Job:
-        return self._job(self.portal.run(self.asynchronous.submit(work, *args, **options)))
+        return self._job(self._submitted(self.asynchronous.submit(work, *args, **options)))
 
     def map(self, function: Callable[..., Any], *items: Iterable[Any], **options: Unpack[Options]) -> Job:
-        return self._job(self.portal.run(self.asynchronous.map(function, *items, **options)))
+        return self._job(self._submitted(self.asynchronous.map(function, *items, **options)))
 
     def run(self, flow: Flow) -> FlowRun:
-        return FlowRun(self.portal.run(self.asynchronous.run(flow)), self.portal)
+        return FlowRun(self._submitted(self.asynchronous.run(flow)), self.portal)
 
     def schedule(
         self, schedule: str, work: Any, *args: Any, time_zone: str = "", **options: Unpack[Options]
     ) -> CronJob:
-        submitted = self.asynchronous.schedule(schedule, work, *args, time_zone=time_zone, **options)
-        return CronJob(self.portal.run(submitted), self.portal)
+        submitting = self.asynchronous.schedule(schedule, work, *args, time_zone=time_zone, **options)
+        return CronJob(self._submitted(submitting), self.portal)
 
     def executor(self, workers: int, *, host: str = "", **options: Unpack[Options]) -> Executor:
         """Workers that stay warm, as `concurrent.futures` has it; see `Executor`."""
@@ -195,7 +198,7 @@ class Client:
         return Executor(self, workers, options, host=host)
 
     def create(self, made: Plan) -> Job:
-        return self._job(self.portal.run(self.asynchronous.create(made)))
+        return self._job(self._submitted(self.asynchronous.create(made)))
 
     def connection(self) -> Connection:
         return self.portal.run(self.asynchronous.connection())
@@ -219,6 +222,13 @@ class Client:
         by_core = {job.asynchronous: job for job in jobs}
         for finished in self.portal.iterate(self.asynchronous.as_completed(by_core)):
             yield by_core[finished]
+
+    def _submitted(self, submitting: Coroutine[Any, Any, T]) -> T:
+        """Warnings are given here, in the thread of the caller, at whose line they point."""
+        try:
+            return self.portal.run(submitting)
+        finally:
+            self.asynchronous.remarks.tell()
 
     def _job(self, job: AsyncJob) -> Job:
         return Job(job, self.portal)

@@ -58,6 +58,16 @@ async def test_not_to_whom_it_is_known(aware: dict[str, Any]) -> None:
         assert not await told(call, JOBS, job("j", **aware))
 
 
+async def test_of_what_makes_jobs() -> None:
+    """Nobody hears what the server says to the controllers that make them."""
+    async with server(SIMULATED) as call:
+        template = {"spec": job("", COMMAND)["spec"]}
+        scheduled = {"metadata": {"name": "c"}, "spec": {"schedule": "* * * * *", "jobTemplate": template}}
+        assert await told(call, JOBS.replace("jobs", "cronjobs"), scheduled)
+        templates = "/apis/flow.volcano.sh/v1alpha1/namespaces/default/jobtemplates"
+        assert await told(call, templates, {"metadata": {"name": "t"}, **template})
+
+
 async def test_of_a_pod_only_where_nobody_stands_for_it() -> None:
     async with server(SIMULATED) as call:
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u"}

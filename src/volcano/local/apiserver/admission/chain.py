@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from volcano.api.meta import JsonObject
 from volcano.local.apiserver import status
+from volcano.local.apiserver.admission.inert import InertKinds
 from volcano.local.apiserver.admission.limits import LimitRanges
 from volcano.local.apiserver.admission.pods import PodDefaults
 from volcano.local.apiserver.admission.simulated import SimulatedNodes
@@ -56,7 +57,7 @@ class Admission:
     @classmethod
     def standard(cls, store: Store, *further: Step) -> Admission:
         own: tuple[Step, ...] = (NamespaceLifecycle(store), PodDefaults(store), LimitRanges(store), VolcanoRules(store))
-        own = (*own, SimulatedNodes(store))
+        own = (*own, SimulatedNodes(store), InertKinds())
         return cls((*own, *further), Webhooks(store))
 
     async def mutate(self, attributes: Attributes) -> None:

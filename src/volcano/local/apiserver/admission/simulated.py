@@ -65,6 +65,10 @@ def _of_job(document: dict[str, Any]) -> Iterable[dict[str, Any]]:
     return [task.get("template") or {} for task in tasks]
 
 
+def _of_cron_job(document: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    return _of_job((document.get("spec") or {}).get("jobTemplate") or {})
+
+
 def _of_workload(document: dict[str, Any]) -> Iterable[dict[str, Any]]:
     return [(document.get("spec") or {}).get("template") or {}]
 
@@ -77,6 +81,8 @@ def _of_pod(document: dict[str, Any]) -> Iterable[dict[str, Any]]:
 _TEMPLATES: dict[str, Callable[[dict[str, Any]], Iterable[dict[str, Any]]]] = {
     "pods": _of_pod,
     "jobs.batch.volcano.sh": _of_job,
+    "cronjobs.batch.volcano.sh": _of_cron_job,
+    "jobtemplates.flow.volcano.sh": _of_job,
     "jobs.batch": _of_workload,
     "deployments.apps": _of_workload,
     "statefulsets.apps": _of_workload,
