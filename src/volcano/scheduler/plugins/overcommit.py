@@ -40,6 +40,8 @@ class Overcommit(Plugin):
         self.claimed: FloatVector = Claims.of(session.cluster).promised.astype(np.float64)
         self._holders: dict[int, tuple[tuple[str, float], ...]] = {}
         """By dimension: jobs that are admitted and have not started, with what they claim, the largest first."""
+        self._others: dict[int, str] = {}
+        """By dimension: what the sums are made of, beside what a job asks for. The same for many jobs."""
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
         if job.min_resources is None:
@@ -60,11 +62,15 @@ class Overcommit(Plugin):
     def _sums(self, dimension: int, wanted: Vector) -> str:
         """What the two numbers of the refusal are made of."""
         name = self.session.cluster.dimensions.names[dimension]
-        own, claimed = readable(name, wanted[dimension]), self.claimed[dimension]
-        others = f" and admitted jobs claim {readable(name, claimed)}" if claimed > 0 else ""
-        total, used = readable(name, self.session.total[dimension]), self.used[dimension]
-        less = f", less {readable(name, used)} in use" if used > 0 else ""
-        return f"{name}: it asks for {own}{others}; there is {total} times overcommit-factor {self.factor:g}{less}"
+        others = self._others.get(dimension)
+        if others is None:
+            claimed, used = self.claimed[dimension], self.used[dimension]
+            beside = f" and admitted jobs claim {readable(name, claimed)}" if claimed > 0 else ""
+            less = f", less {readable(name, used)} in use" if used > 0 else ""
+            total = readable(name, self.session.total[dimension])
+            others = f"{beside}; there is {total} times overcommit-factor {self.factor:g}{less}"
+            self._others[dimension] = others
+        return f"{name}: it asks for {readable(name, wanted[dimension])}{others}"
 
     def _with_holders(self, reason: Reason, dimension: int) -> Reason:
         """`reason`, naming the admitted jobs that have not started and claim most: they may never start."""
@@ -89,5 +95,6 @@ class Overcommit(Plugin):
 
     def job_enqueued(self, job: Job) -> None:
         self._holders.clear()
+        self._others.clear()
         if job.min_resources is not None:
             self.claimed += without_gated(job, minimum(self.session, job))
