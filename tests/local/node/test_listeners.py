@@ -63,6 +63,21 @@ def test_a_listener_of_the_pod_is_reached(address: str, reached: list[str], text
         assert answering([OWN, "127.0.0.1"], port, [pid]) == reached
 
 
+def test_what_was_executed_in_a_container_is_the_pods(tmp_path: Path) -> None:
+    """A child of the node: it has in common with the container, and not with the pod's supervisor, the files."""
+    parents = {10: ("mnt:[1]", 1), 11: ("mnt:[2]", 10), 20: ("mnt:[2]", 5), 30: ("mnt:[3]", 5), 5: ("mnt:[1]", 1)}
+    for pid, (view, parent) in parents.items():
+        for folder in ("ns", "fd"):
+            (tmp_path / str(pid) / folder).mkdir(parents=True)
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} (a program) S {parent} 0")
+        (tmp_path / str(pid) / "ns/mnt").symlink_to(view)
+        (tmp_path / str(pid) / "fd/3").symlink_to(f"socket:[{pid}00]")
+    (tmp_path / "net").mkdir()
+    lines = [f" 0: 0100007F:{pid:04X} 00000000:0000 0A 0:0 0:0 0 0 0 {pid}00 1" for pid in parents]
+    (tmp_path / "net/tcp").write_text("\n".join(["head", *lines]))
+    assert [pid for pid in parents if answering(["127.0.0.1"], pid, [10], tmp_path)] == [10, 11, 20]
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "::"], ids=["loopback", "everywhere", "both-families"])
 def test_a_foreign_listener_is_not(address: str) -> None:
     """Neither on loopback nor on the pod's own address, which a server that listens everywhere answers, too."""
