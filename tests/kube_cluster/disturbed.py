@@ -68,7 +68,7 @@ class Place:
         status = self.kubectl.get("vcjob", name).get("status") or {}
         return str((status.get("state") or {}).get("phase", ""))
 
-    def pids(self, daemons: Iterable[str]) -> dict[str, int]:
+    def pids(self, daemons: Iterable[str] = DAEMONS) -> dict[str, int]:
         return {name: self.programs.process_id(name) for name in daemons}
 
     def lists(self) -> Counter[tuple[str, str]]:
