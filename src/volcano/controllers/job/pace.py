@@ -21,7 +21,7 @@ Seconds = tuple[float, float]
 AT_ONCE: Final[Seconds] = (0.0, 0.0)
 COUNTERS: Final[Seconds] = (0.5, 10.0)
 """Numbers change with every pod."""
-FIRST_WORD: Final[Seconds] = (0.0, 30.0)
+FIRST_WORD: Final[Seconds] = (0.0, 180.0)
 """In a rush a job runs before anybody has read that it is Pending, and the word costs as much as making its pod."""
 BURST: Final = 20
 REFILL_SECONDS: Final = 0.2
