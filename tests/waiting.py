@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TypeVar, overload
 
 from volcano.kube.errors import NotFound
 from volcano.local.probe import Unreachable
@@ -38,7 +38,11 @@ def eventually(what: str, look: Callable[[], T], seconds: float = SECONDS, pause
         time.sleep(pause)
 
 
-async def until(look: Callable[[], Awaitable[T] | T], seconds: float = SECONDS) -> T:
+@overload
+async def until(look: Callable[[], Awaitable[T | None]], seconds: float = SECONDS) -> T: ...
+@overload
+async def until(look: Callable[[], T | None], seconds: float = SECONDS) -> T: ...
+async def until(look: Callable[[], object], seconds: float = SECONDS) -> object:
     """What `look` returns, or what it returns comes to, once that is true."""
     found: object = None
     why: Exception | None = None

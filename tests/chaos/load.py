@@ -116,8 +116,8 @@ class Load(Background):
     async def _command(self, client: Client, job: str, action: str) -> bool:
         """Send a command once; False when there was no answer, so that it may have arrived or not."""
         owner = await self._persist(lambda: client.get(JOBS.untyped, job, NAMESPACE))
-        reference = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": job}
-        reference |= {"uid": owner["metadata"]["uid"], "controller": True}
+        named = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": job}
+        reference = {**named, "uid": owner["metadata"]["uid"], "controller": True}
         metadata = {"generateName": f"{job}-", "ownerReferences": [reference]}
         command = {"metadata": metadata, "target": reference, "action": action}
         try:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +122,7 @@ class Cluster:
         items: list[Document] = get_json(self.layout.data / "api.sock", path + query)["items"]
         return items
 
-    def pods(self, job: str, namespace: str = "default") -> list[Document]:
+    def pods(self, job: str, namespace: str = "default") -> Sequence[Document]:
         """The pods of a job, by name."""
         found = self.list(PODS, namespace, f"{keys.JOB_NAME}={job}")
         return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))

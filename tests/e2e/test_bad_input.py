@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from volcano.api.resources import JOBS
 pytestmark = pytest.mark.xdist_group("e2e")
 
 
-def changed(**spec: object) -> Document:
+def changed(**spec: Any) -> Document:
     """A job that is right but for `spec`."""
     return vcjob("wrong", "true", **spec)
 

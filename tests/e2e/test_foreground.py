@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("e2e")
 
 @contextmanager
 def foreground(cluster: Cluster, *flags: str) -> Iterator[subprocess.Popen[str]]:
-    command = [Path(sysconfig.get_path("scripts"), "vcctl"), "local", "up", "--cpus", "2", *flags]
+    command = [f"{sysconfig.get_path('scripts')}/vcctl", "local", "up", "--cpus", "2", *flags]
     with subprocess.Popen(command, env=cluster.environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -56,8 +56,9 @@ def kubeconfig_of(address: Address, account: str) -> Path:
 
 
 def token(address: Address, account: str, namespace: str = NAMESPACE) -> str:
-    command = [binaries.installed(), f"--kubeconfig={address.kubeconfig}", "-n", namespace, "create", "token", account]
-    done = subprocess.run([*command, "--duration=12h"], capture_output=True, text=True, timeout=300, check=True)
+    command = [str(binaries.installed()), f"--kubeconfig={address.kubeconfig}", "-n", namespace]
+    words = ["create", "token", account, "--duration=12h"]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=300, check=True)
     return done.stdout.strip()
 
 
@@ -86,7 +87,7 @@ def admission() -> str:
 
 def apply(kubeconfig: Path, documents: Sequence[dict[str, Any]], *flags: str) -> str:
     """Server-side apply by kubectl; what it says."""
-    command = [binaries.installed(), f"--kubeconfig={kubeconfig}", "apply", "--server-side", *flags, "-f", "-"]
+    command = [str(binaries.installed()), f"--kubeconfig={kubeconfig}", "apply", "--server-side", *flags, "-f", "-"]
     text = yaml.safe_dump_all(documents)
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

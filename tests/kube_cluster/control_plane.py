@@ -158,5 +158,5 @@ def start_controllers(programs: Programs, address: Address, options: tuple[str, 
 
 def start_scheduler(programs: Programs, address: Address) -> None:
     """The one of pods that name none."""
-    command = [where.folder() / "kube-scheduler", f"--kubeconfig={address.kubeconfig}"]
+    command = [str(where.folder() / "kube-scheduler"), f"--kubeconfig={address.kubeconfig}"]
     programs.start("kube-scheduler", [*command, "--leader-elect=false", "--secure-port=0"])

@@ -264,7 +264,8 @@ async def leave_pod(client: Client, document: JsonObject, phase: str) -> None:
 
 async def leave_replica_set(client: Client) -> None:
     """One of another controller, whose pods share a podgroup that was made for them."""
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER], "schedulerName": "volcano"}}
+    pods = {"containers": [CONTAINER], "schedulerName": "volcano"}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pods}
     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     document = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web", "namespace": NAMESPACE}}
     made = await client.create(resources.REPLICA_SETS.untyped, {**document, "spec": spec})
@@ -285,7 +286,7 @@ async def leave_replica_set(client: Client) -> None:
             "annotations": {"scheduling.k8s.io/group-name": name},
             "ownerReferences": owners,
         }
-        placed = {**template["spec"], "nodeName": NODE}
+        placed = {**pods, "nodeName": NODE}
         await leave_pod(client, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": placed}, "Running")
 
 

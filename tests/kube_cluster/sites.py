@@ -7,7 +7,7 @@ import subprocess
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.kube_cluster import control_plane, volcano
 from tests.kube_cluster.jobs import gang
@@ -69,8 +69,8 @@ class Site:
         found = self.kubectl.get("vcjob", job)
         return str(((found.get("status") or {}).get("state") or {}).get("phase", ""))
 
-    def pods(self) -> list[dict[str, object]]:
-        found: list[dict[str, object]] = self.kubectl.get("pods")["items"]
+    def pods(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.kubectl.get("pods")["items"]
         return found
 
 

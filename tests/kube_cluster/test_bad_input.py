@@ -80,7 +80,7 @@ def second_of(
 
 def doctor(place: Place) -> str:
     """What it finds, as lines."""
-    vcctl = Path(sysconfig.get_path("scripts"), "vcctl")
+    vcctl = f"{sysconfig.get_path('scripts')}/vcctl"
     environment = {**os.environ, "KUBECONFIG": str(place.address.kubeconfig)}
     command = [vcctl, "doctor", "-o", "json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)

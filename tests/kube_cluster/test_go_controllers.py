@@ -48,7 +48,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
 
 def start_kubernetes(programs: Programs, address: Address) -> None:
     common = [f"--kubeconfig={address.kubeconfig}", "--secure-port=0", "--leader-elect=true"]
-    controllers = [where.folder() / "kube-controller-manager", *common, f"--controllers={CONTROLLERS}"]
+    controllers = [str(where.folder() / "kube-controller-manager"), *common, f"--controllers={CONTROLLERS}"]
     programs.start("kube-controller-manager", controllers)
     programs.start("kube-scheduler", [where.folder() / "kube-scheduler", *common])
 

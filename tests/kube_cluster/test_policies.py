@@ -82,7 +82,7 @@ async def is_given(
     client: Client, resource: Resource[Any], document: JsonObject, namespace: str | None, given: str
 ) -> bool:
     made = await judged(client, resource, document, namespace)
-    return bool(made) and given in made["spec"]
+    return made is not None and given in made.get("spec", {})
 
 
 async def is_refused(client: Client, resource: Resource[Any], document: JsonObject) -> bool:

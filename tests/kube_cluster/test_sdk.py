@@ -13,6 +13,7 @@ from volcano.sdk import Client, Failed, Flow, Options, Rejected, Unschedulable
 
 if TYPE_CHECKING:
     from tests.kube_cluster.sites import Site
+    from volcano.sdk.functions import Ship
 
 pytestmark = pytest.mark.xdist_group("clusters")
 
@@ -28,7 +29,7 @@ def client(site: Site) -> Iterator[Client]:
 
 
 @pytest.mark.parametrize("ship", ["pickle", "source"])
-def test_functions_return(client: Client, ship: str) -> None:
+def test_functions_return(client: Client, ship: Ship) -> None:
     assert client.submit(work.square, 7, ship=ship, **HERE).result(LONG) == 49
 
 

@@ -119,7 +119,7 @@ def test_commands_outwait_a_restart_of_the_api_server(
 
 def test_top_is_drawn_again_and_again_on_a_terminal(site: Site) -> None:
     ours, theirs = pty.openpty()
-    words = [Path(sysconfig.get_path("scripts"), "vcctl"), "top", "queues", "--interval", "0.2"]
+    words = [f"{sysconfig.get_path('scripts')}/vcctl", "top", "queues", "--interval", "0.2"]
     environment = {**os.environ, "KUBECONFIG": str(site.kubectl.kubeconfig), "TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as watching:
         shown = b""
