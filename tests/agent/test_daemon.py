@@ -12,7 +12,7 @@ from tests.agent import namespaces, trees
 from tests.agent.pods import pod
 from tests.agent.world import ENVIRONMENT, NODE, World, world
 from tests.waiting import until
-from volcano.agent import main, podwriter
+from volcano.agent import configuration, main, podwriter
 from volcano.agent.bandwidth import Limits
 from volcano.agent.cgroups import CgroupError, Hierarchy
 from volcano.agent.main import Pace
@@ -191,6 +191,20 @@ def test_health_and_metrics(tmp_path: Path) -> None:
             assert (await here.ask("/healthz")).startswith("HTTP/1.1 200")
             quantity = f'volcano_agent_oversubscription_resource_quantity{{node="{NODE}",resource="cpu"}} 4800'
             assert quantity in await here.ask("/metrics")
+
+    asyncio.run(scenario())
+
+
+def test_a_key_that_the_configuration_has_twice_is_told_and_the_last_counts(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with world(tmp_path) as here:
+            await until(lambda: here.offers("4800"))
+            text = '{"globalConfig": {"nodeLabelConfig":\n1, "nodeLabelConfig": {"nodeOverSubscriptionEnable": false}}}'
+            body = {"data": {configuration.KEY: text}}
+            await here.client.patch(resources.CONFIGMAPS, configuration.NAME, body, "default")
+
+            await until(lambda: here.told("RepeatedKey", "line 2: the key 'nodeLabelConfig' is on line 1 already"))
+            assert not await here.told("ConfigApplyFailed", "")  # as it would be if the first one counted
 
     asyncio.run(scenario())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import yaml
 
@@ -43,3 +45,25 @@ def test_no_document_is_none(text: str) -> None:
 def test_what_is_no_yaml_is_refused_as_ever(text: str) -> None:
     with pytest.raises(yaml.YAMLError):
         yaml_text.read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "remarks"),
+    [
+        ('{"a": 1, "b": {"a": 1}, "c": [{"a": 1}, {"a": "a"}]}', []),
+        ('{"a": [],\n"b": {},\n"a": "{:"}', ["line 3: the key 'a' is on line 1 already; the last one counts"]),
+        (
+            '\n{"x": [{"q\\"": "q\\"",\n\t"q\\"": 2}], "x": 1}\n',
+            [
+                "line 3: the key 'q\"' is on line 2 already; the last one counts",
+                "line 3: the key 'x' is on line 2 already; the last one counts",
+            ],
+        ),
+        ('{"\\u0061": 1, "a": 2}', ["line 1: the key 'a' is on line 1 already; the last one counts"]),
+        ('"{"', []),
+    ],
+)
+def test_repeated_keys_of_json_are_named(text: str, remarks: list[str]) -> None:
+    json.loads(text)  # it is JSON, as it must be
+
+    assert yaml_text.repeated_in_json(text) == remarks

@@ -128,6 +128,10 @@ def test_shards_follow_nodes_pods_and_configuration() -> None:
                 resources.NODE_SHARDS, "volcano", {"status": {"nodesInUse": ["a", "z"]}}, subresource="status"
             )
 
+            async def complained(reason: str, words: str) -> bool:
+                events = (await world.client.list(resources.EVENTS, "volcano-system")).items
+                return any(event.reason == reason and words in event.message for event in events)
+
             async def told() -> bool:
                 status = (await shards(world))["volcano"].status
                 return (status.nodes_to_add, status.nodes_to_remove) == (["b"], ["z"])
@@ -140,20 +144,17 @@ def test_shards_follow_nodes_pods_and_configuration() -> None:
             }
             await world.client.create(resources.PODS.untyped, pod)
             await until(lambda: desires(world, volcano=["a"], **{"agent-scheduler": ["b"]}))
-            text = "schedulerConfigs: [{name: only}]"
+            text = "schedulerConfigs: [{name: other}]\nschedulerConfigs: [{name: only}]"
             document = {"metadata": {"name": "volcano-sharding-configmap", "namespace": "volcano-system"}}
             await world.client.create(resources.CONFIGMAPS.untyped, {**document, "data": {KEY: text}})
             await until(lambda: desires(world, only=["a", "b"]))
+            await until(lambda: complained("RepeatedKey", "line 2: the key 'schedulerConfigs' is on line 1 already"))
             worse = {"data": {KEY: "schedulerConfigs: [{name: only, arguments: {minCPUUtil: x}}]"}}
             await world.client.patch(
                 resources.CONFIGMAPS.untyped, "volcano-sharding-configmap", worse, "volcano-system"
             )
 
-            async def complained() -> bool:
-                events = (await world.client.list(resources.EVENTS, "volcano-system")).items
-                return any(event.reason == "InvalidShardingConfig" for event in events)
-
-            await until(complained)
+            await until(lambda: complained("InvalidShardingConfig", "minCPUUtil"))
             assert await desires(world, only=["a", "b"])
 
     asyncio.run(main())

@@ -86,9 +86,9 @@ async def shows(world: Bench, expected: dict[str, int]) -> bool:
     return {one.metadata.name: one.status.node_count for one in await hypernodes(world)} == expected
 
 
-async def told(world: Bench, *words: str) -> bool:
+async def told(world: Bench, *words: str, reason: str = "TopologyDiscoveryFailed") -> bool:
     events = (await world.client.list(resources.EVENTS, PLACE)).items
-    messages = [one.message for one in events if one.reason == "TopologyDiscoveryFailed"]
+    messages = [one.message for one in events if one.reason == reason]
     return any(all(word in message for word in words) for message in messages)
 
 
@@ -103,6 +103,18 @@ def test_a_fabric_that_ufm_describes() -> None:
             assert f"Basic {base64.b64encode(b'u:p').decode()}" in ufm.asked[0]
             ufm.ports[:] = [port("c", "s3")]
             await until(lambda: shows(world, {"leaf-hn-1": 1, "spine-hn": 1}))
+
+    asyncio.run(main())
+
+
+def test_a_key_that_the_configuration_has_twice_is_told_and_the_last_counts() -> None:
+    async def main() -> None:
+        async with fabric() as (ufm, world):
+            await give_account(world, **ACCOUNT)
+            await configure(world, "networkTopologyDiscovery: 1\n" + wanted(f"http://127.0.0.1:{ufm.port}")[1:-1])
+
+            await until(lambda: shows(world, DOMAINS))
+            await until(lambda: told(world, "'networkTopologyDiscovery' is on line 1 already", reason="RepeatedKey"))
 
     asyncio.run(main())
 

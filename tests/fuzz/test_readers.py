@@ -219,7 +219,7 @@ TARGETS = (
     ),
     Target(
         "hypernode configurations",
-        text(lambda it: hypernodes.enabled(hypernodes.load({"data": {hypernodes.KEY: it}}, "c"))),
+        text(lambda it: hypernodes.enabled(hypernodes.load({"data": {hypernodes.KEY: it}}, "c")[0])),
         (hypernodes.ConfigProblem,),
         (b"networkTopologyDiscovery:\n- source: label\n  enabled: true\n  interval: 10m\n  config: {a: [b]}\n",),
     ),

@@ -15,7 +15,7 @@ import msgspec
 
 from volcano.agent import eviction, exclusive, oversubscription, qos
 from volcano.agent.cgroups import CgroupError, Hierarchy
-from volcano.agent.configuration import Configuration, ConfigurationError, read
+from volcano.agent.configuration import KEY, Configuration, ConfigurationError, read
 from volcano.agent.enforcer import Enforcer
 from volcano.agent.networkqos import NetworkQos
 from volcano.agent.options import Flags
@@ -25,6 +25,7 @@ from volcano.agent.usage import Meter, Usage
 from volcano.api import resources
 from volcano.api.core.nodes import Node, Taint
 from volcano.api.core.pods import Pod
+from volcano.api.yaml_text import repeated_in_json
 from volcano.http.metrics import Family, Gauge
 from volcano.kube.client import Client
 from volcano.kube.errors import ApiError, NotFound
@@ -114,12 +115,16 @@ class Agent:
         source = (view.configuration, meta.labels, meta.annotations)
         if source == self._configured_by:
             return
+        known = self._configured_by and self._configured_by[0] == view.configuration
         self._configured_by = source
         try:
             found = read(*source)
         except ConfigurationError as problem:
             self._teller.own(WARNING, "ConfigApplyFailed", f"Failed to apply config({problem})")
             return
+        if not known:
+            for remark in repeated_in_json(view.configuration):
+                self._teller.own(WARNING, "RepeatedKey", f"{KEY}: {remark}")
         if found != self._configuration:
             self._configuration = found
             self._pressure.reset()

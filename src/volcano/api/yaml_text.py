@@ -1,4 +1,4 @@
-"""Configuration files: the one document of a YAML text, and the keys in it that come more than once.
+"""Configuration files: the one document of a YAML text, and the keys, of JSON as well, that it has more than once.
 
 The readers of Go's Volcano let the last of two equal keys win and say nothing. What it means stays the same here, as a
 daemon must not fail over a file that served until today; whoever reads it says so. Manifests (`kube.manifests`) are
@@ -7,13 +7,16 @@ stricter, as kubectl is.
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import re
+from typing import Any, Final
 
 import yaml
 
-__all__ = ["read"]
+__all__ = ["read", "repeated_in_json"]
 
-_MERGE = "tag:yaml.org,2002:merge"
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:\n]')
 
 
 def read(text: str) -> tuple[Any, list[str]]:
@@ -49,9 +52,35 @@ def _repeated(root: yaml.Node) -> list[str]:
                 continue
             name, line = (key.tag, key.value), key.start_mark.line + 1
             if name in lines:
-                before = lines[name]
-                found.append(
-                    (line, f"line {line}: the key {key.value!r} is on line {before} already; the last one counts")
-                )
+                found.append((line, _sentence(key.value, lines[name], line)))
             lines[name] = line
     return [sentence for _, sentence in sorted(found)]
+
+
+def repeated_in_json(text: str) -> list[str]:
+    """A sentence for each repeated key, in the order of the text, which must be JSON."""
+    found: list[str] = []
+    objects: list[dict[str, int] | None] = []
+    """The keys of the objects around this place, with their lines; None for a list."""
+    line, last = 1, ""
+    for part in _JSON_TOKEN.findall(text):
+        if part == "\n":
+            line += 1
+        elif part in "{[":
+            objects.append({} if part == "{" else None)
+        elif part in "}]":
+            objects.pop()
+        elif part == ":":
+            keys = objects[-1]
+            assert keys is not None, "only keys have a colon"
+            name = json.loads(last)
+            if name in keys:
+                found.append(_sentence(name, keys[name], line))
+            keys[name] = line
+        else:
+            last = part
+    return found
+
+
+def _sentence(key: str, before: int, line: int) -> str:
+    return f"line {line}: the key {key!r} is on line {before} already; the last one counts"

@@ -193,6 +193,17 @@ nvidia:
     assert found == {"GPU-0[g1-0],NVIDIA-A30,6144,0:", "GPU-0[g1-1],NVIDIA-A30,6144,0:"}
 
 
+def test_a_key_that_the_device_configuration_has_twice_is_told() -> None:
+    world = World(nodes=[vgpu_node("n")], conf=VGPU)
+    meta = ObjectMeta(namespace="kube-system", name="volcano-vgpu-device-config")
+    world.add("configmaps", ConfigMap(metadata=meta, data={"device-config.yaml": "nvidia: 1\n\nnvidia: {}\n"}))
+
+    assert world.cycle().warnings == [
+        "deviceshare: ConfigMap kube-system/volcano-vgpu-device-config, device-config.yaml: "
+        "line 3: the key 'nvidia' is on line 1 already; the last one counts"
+    ]
+
+
 @pytest.mark.parametrize("other", ["deviceshare.VGPUEnable", "deviceshare.GPUNumberEnable"])
 def test_families_that_exclude_each_other_are_named(other: str) -> None:
     world = World(conf=CONF % f"deviceshare.GPUSharingEnable: true, {other}: true")

@@ -11,7 +11,7 @@ import msgspec
 import yaml
 from msgspec import field
 
-from volcano.api import duration
+from volcano.api import duration, yaml_text
 from volcano.api.meta import JsonObject, Model
 
 KEY: Final = "volcano-controller.conf"
@@ -57,15 +57,16 @@ class Config(Model, kw_only=True):
     network_topology_discovery: list[Discovery] = field(default_factory=list)
 
 
-def load(configmap: JsonObject | None, name: str) -> Config:
-    """The configuration in a ConfigMap."""
+def load(configmap: JsonObject | None, name: str) -> tuple[Config, list[str]]:
+    """The configuration in a ConfigMap, and a sentence for each key that it has twice."""
     if configmap is None:
         raise ConfigProblem(f'configmap "{name}" not found')
     text = (configmap.get("data") or {}).get(KEY)
     if text is None:
         raise ConfigProblem(f"config key not found in ConfigMap: {KEY}")
     try:
-        return msgspec.convert(yaml.safe_load(text) or {}, Config)
+        document, repeated = yaml_text.read(text)
+        return msgspec.convert(document or {}, Config), repeated
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or str(error)
         raise ConfigProblem(f"failed to parse config: yaml: {problem}") from None

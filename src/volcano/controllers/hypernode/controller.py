@@ -18,7 +18,7 @@ from volcano.api.meta import JsonObject
 from volcano.api.topology import HyperNode
 from volcano.controllers.fanout import each
 from volcano.controllers.hypernode import config as configuration, labels, ufm
-from volcano.controllers.hypernode.config import LABEL, ConfigProblem, Discovery
+from volcano.controllers.hypernode.config import LABEL, Config, ConfigProblem, Discovery
 from volcano.controllers.hypernode.counts import Census
 from volcano.controllers.hypernode.documents import Changes, changes
 from volcano.controllers.hypernode.ufm_client import Account, UfmUnavailable, fetch_ports
@@ -62,7 +62,7 @@ class HyperNodeController:
         try:
             await self._reconcile(key)
         except (ConfigProblem, UfmUnavailable) as problem:
-            self._tell(problem)
+            self._tell("TopologyDiscoveryFailed", str(problem))
             if key != CONFIG:  # a Secret may come, UFM may come back; a configuration has to be changed
                 raise Waits(str(problem)) from problem
 
@@ -76,22 +76,25 @@ class HyperNodeController:
 
     async def gave_up(self, key: str, error: Exception) -> None:
         """Tell, and try again now and then."""
-        self._tell(error)
+        self._tell("TopologyDiscoveryFailed", str(error))
         self.queue.add_after(key, 60.0)
 
-    def _tell(self, problem: Exception) -> None:
-        """Say on the ConfigMap what keeps the discovery from going on."""
+    def _tell(self, reason: str, problem: str) -> None:
+        """Say on the ConfigMap what keeps the discovery from going on, or what is odd in it."""
         log.warning("%s: %s", self.name, problem)
         configmap = self._configmap.get(self._name, self._namespace)
         if configmap is not None:
-            self._context.recorder.record(CONFIGMAPS, configmap, WARNING, "TopologyDiscoveryFailed", str(problem))
+            self._context.recorder.record(CONFIGMAPS, configmap, WARNING, reason, problem)
 
     # Discovery
 
     def _configure(self) -> None:
         """Without a ConfigMap nothing is discovered; a bad one leaves what was wanted before."""
         document = self._configmap.get(self._name, self._namespace)
-        wanted = configuration.enabled(configuration.load(document, self._name)) if document is not None else {}
+        config, repeated = configuration.load(document, self._name) if document is not None else (Config(), [])
+        wanted = configuration.enabled(config)
+        for remark in repeated:
+            self._tell("RepeatedKey", f"{configuration.KEY}: {remark}")
         self._wanted = wanted
         for source in wanted:
             self.queue.add(source)
@@ -207,11 +210,15 @@ class HyperNodeController:
             self._look_again()
 
     def _hypernode_seen(self, document: JsonObject) -> None:
-        self.queue.add_after(COUNT, SETTLE_SECONDS)
+        """It may be one of ours, made when we knew other nodes than now."""
+        self._look_again()
 
     def _hypernode_changed(self, old: JsonObject, new: JsonObject) -> None:
-        if old["spec"] != new["spec"]:
+        """By others, or by us before we knew what we know now: then we took what it was before for right."""
+        if old["spec"] != new["spec"] or old["metadata"].get("labels") != new["metadata"].get("labels"):
             self._look_again()
+        elif _count_of(old) != _count_of(new):
+            self.queue.add_after(COUNT, SETTLE_SECONDS)
 
     def _hypernode_gone(self, document: JsonObject) -> None:
         self._look_again()
@@ -230,6 +237,11 @@ def place_of_configmap() -> tuple[str, str]:
 
 def _is_leaf(name: str) -> bool:
     return name.startswith(ufm.LEAF_PREFIX)
+
+
+def _count_of(document: JsonObject) -> int | None:
+    count: int | None = (document.get("status") or {}).get("nodeCount")
+    return count
 
 
 def _members(document: JsonObject) -> frozenset[str]:

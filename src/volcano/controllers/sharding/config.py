@@ -12,7 +12,7 @@ import msgspec
 import yaml
 from msgspec import field
 
-from volcano.api import duration
+from volcano.api import duration, yaml_text
 from volcano.api.meta import JsonObject, Model
 
 KEY: Final = "sharding.yaml"
@@ -74,16 +74,18 @@ class Sharding(Model, kw_only=True):
         return seconds if seconds > 0 else DEFAULT_PERIOD_SECONDS
 
 
-def from_configmap(configmap: JsonObject) -> Sharding:
+def from_configmap(configmap: JsonObject) -> tuple[Sharding, list[str]]:
+    """The configuration in a ConfigMap, and a sentence for each key that it has twice."""
     text = (configmap.get("data") or {}).get(KEY)
     if not text:
         raise ConfigProblem(f"{KEY}: not in the ConfigMap, or empty")
     try:
-        found = msgspec.convert(yaml.safe_load(text), Sharding, strict=False)
+        document, repeated = yaml_text.read(text)
+        found = msgspec.convert(document, Sharding, strict=False)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # also a date that is none, or too many brackets
         raise ConfigProblem(f"{KEY}: {error}") from None
     check(found)
-    return found
+    return found, repeated
 
 
 def from_flags(texts: Iterable[str], period_seconds: float, *, trigger: bool) -> Sharding:

@@ -68,9 +68,13 @@ class ShardingController:
         if document is None:
             return
         try:
-            self._config = configuration.from_configmap(document)
+            self._config, repeated = configuration.from_configmap(document)
         except ConfigProblem as problem:
             self._context.recorder.record(CONFIGMAPS, document, WARNING, "InvalidShardingConfig", str(problem))
+            return
+        for remark in repeated:
+            message = f"{configuration.KEY}: {remark}"
+            self._context.recorder.record(CONFIGMAPS, document, WARNING, "RepeatedKey", message)
 
     async def _divide(self) -> None:
         nodes = [self._usage.of(node) for node in self._nodes.store.values()]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 import yaml
 
+from volcano.api import yaml_text
 from volcano.scheduler.plugins.deviceshare import exclusive
 from volcano.scheduler.plugins.deviceshare.device import Family
 from volcano.scheduler.plugins.deviceshare.gpushare import GpuShare
@@ -43,13 +45,14 @@ class ConfigError(ValueError):
     """The ConfigMap cannot be understood; the message says where."""
 
 
-def parse(text: str) -> DeviceConfig:
-    """`vnpus` may be the bare list of chips."""
+@lru_cache(maxsize=1)
+def parse(text: str) -> tuple[DeviceConfig, Sequence[str]]:
+    """What the text says, and a sentence for each key that it has twice. `vnpus` may be the bare list of chips."""
     try:
-        document = yaml.safe_load(text)
+        document, repeated = yaml_text.read(text)
         if isinstance(document, Mapping) and isinstance(document.get("vnpus"), list):
             document = {**document, "vnpus": {"configs": document["vnpus"]}}
-        return msgspec.convert(document or {}, DeviceConfig)
+        return msgspec.convert(document or {}, DeviceConfig), repeated
     except (yaml.YAMLError, ValueError, RecursionError) as problem:  # also a date that is none
         raise ConfigError(" ".join(str(problem).split())) from problem
 

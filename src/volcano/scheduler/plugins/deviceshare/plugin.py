@@ -100,13 +100,17 @@ class DeviceShare(Plugin):
     def _config(self) -> DeviceConfig:
         arguments: Arguments = self.arguments
         key = f"{arguments.config_namespace}/{arguments.config_map}"
+        place = f"deviceshare: ConfigMap {key}, {config.DATA_KEY}"
         found = self.session.cluster.objects["configmaps"].get(key)
         text = found.data.get(config.DATA_KEY, "") if found is not None else ""
         try:
-            return config.parse(text)
+            devices, repeated = config.parse(text)
         except config.ConfigError as problem:
-            self.session.warn(f"deviceshare: ConfigMap {key}, {config.DATA_KEY}: {problem}; built-in devices are used")
+            self.session.warn(f"{place}: {problem}; built-in devices are used")
             return DeviceConfig()
+        for remark in repeated:
+            self.session.warn(f"{place}: {remark}")
+        return devices
 
     def _families_of(self, profile: Profile) -> Sequence[Family]:
         found = self._wanted.get(profile.id)
