@@ -18,8 +18,10 @@ from tests.kube_cluster.programs import free_ports
 from tests.waiting import until
 from tests.webhooks.documents import job, pod, queue_document
 from volcano.api.resources import JOBS, MUTATING_WEBHOOKS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
+from volcano.api.scheduling import Queue
 from volcano.http.client import Endpoint, HttpClient
 from volcano.http.message import Request, Response
+from volcano.http.metrics import Registry
 from volcano.http.tls import client_context
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
@@ -29,7 +31,9 @@ from volcano.webhooks import manager, presence
 from volcano.webhooks.identity import SECRET_NAME, SecretIdentity
 from volcano.webhooks.options import OptionsError, parse
 from volcano.webhooks.registration import Endpoint as HookEndpoint, configuration_of
-from volcano.webhooks.rules import RULES
+from volcano.webhooks.rules import RULES, Settings
+from volcano.webhooks.server import Webhooks
+from volcano.webhooks.world import WatchedWorld
 
 SERVICE = ["--webhook-namespace=volcano-system", "--webhook-service-name=hooks"]
 FLAGS = ["--listen-address=127.0.0.1:0", "--enable-healthz=false", "--graceful-shutdown-time=1s"]
@@ -85,20 +89,24 @@ async def registered_bundle(client: Client) -> bytes:
         await asyncio.sleep(0.02)
 
 
-async def ask(http: HttpClient, path: str, document: dict[str, Any], operation: str = "CREATE") -> dict[str, Any]:
+def review(document: dict[str, Any], operation: str = "CREATE", name: str = "") -> dict[str, Any]:
     group = document["apiVersion"].rpartition("/")[0]
-    review = {
+    return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "request": {
             "uid": "u-1",
             "operation": operation,
             "resource": {"group": group, "version": "v1", "resource": document["kind"].lower() + "s"},
+            "name": name,
             "namespace": "default",
             "object": document,
         },
     }
-    response = await post(http, path, msgspec.json.encode(review))
+
+
+async def ask(http: HttpClient, path: str, document: dict[str, Any], operation: str = "CREATE") -> dict[str, Any]:
+    response = await post(http, path, msgspec.json.encode(review(document, operation)))
     assert response.status == 200
     answer: dict[str, Any] = msgspec.json.decode(response.content)
     assert answer["response"]["uid"] == "u-1"
@@ -127,11 +135,51 @@ def test_the_daemon_registers_itself_and_answers_with_patches_and_causes():
                 assert any("vcctl queue create -n ml" in warning for warning in refused["warnings"])
 
                 await client.create(QUEUES.untyped, queue_document("ml"))
+                assert (await ask(http, "/jobs/validate", job(queue="ml")))["allowed"] is True
 
-                async def known() -> bool:
-                    return bool((await ask(http, "/jobs/validate", job(queue="ml")))["allowed"])
+    run(scenario)
 
-                await until(known)
+
+def test_nothing_is_refused_for_what_the_watches_have_not_brought_yet():
+    """The world of this one is never filled by a watch: whatever it knows, it has looked up before it refused."""
+
+    async def scenario() -> None:
+        async with api() as client:
+            world = WatchedWorld(client, namespaces=False)
+            webhooks = Webhooks(RULES, world, Settings, Registry(), world.current)
+
+            async def allowed(path: str, document: dict[str, Any], operation: str = "CREATE") -> bool:
+                body = msgspec.json.encode(review(document, operation, document["metadata"]["name"]))
+                request = Request("POST", path, [], {"content-type": "application/json"}, body)
+                answer = msgspec.json.decode((await webhooks.handle(request)).content)
+                return bool(answer["response"]["allowed"])
+
+            assert not await allowed("/jobs/validate", job(queue="ml"))
+            await client.create(QUEUES.untyped, queue_document("ml"))
+            assert all(await asyncio.gather(*(allowed("/jobs/validate", job(queue="ml")) for _ in range(20))))
+            below = queue_document("below", parent="ml")
+            assert await allowed("/queues/validate", below)
+
+            world.put_queue(msgspec.convert(below, Queue))  # it has gone since
+            assert await allowed("/queues/validate", queue_document("ml"), "DELETE")
+
+    run(scenario)
+
+
+def test_a_server_that_cannot_be_asked_leaves_the_refusal():
+    class Silent(InProcessTransport):
+        async def request(self, method: str, path: str, **more: Any) -> Response:
+            raise ConnectionRefusedError
+
+    async def scenario() -> None:
+        server = ApiServer.open(":memory:")
+        world = WatchedWorld(Client(Silent(server.handle)), namespaces=False)
+        webhooks = Webhooks(RULES, world, Settings, Registry(), world.current)
+        body = msgspec.json.encode(review(job(queue="ml")))
+        request = Request("POST", "/jobs/validate", [], {"content-type": "application/json"}, body)
+        answer = await webhooks.handle(request)
+        await server.close()
+        assert "unable to find job queue" in msgspec.json.decode(answer.content)["response"]["status"]["message"]
 
     run(scenario)
 

@@ -84,7 +84,7 @@ async def run(
     names = options.settings.scheduler_names
     registrar = Registrar(client, options.rules, options.endpoint, names, options.controllers, create=options.register)
     presence = Presence(identity_source(client, options), registrar, client_authority=options.client_authority)
-    webhooks = Webhooks(options.rules, world, lambda: with_groups(options.settings, groups), registry)
+    webhooks = Webhooks(options.rules, world, lambda: with_groups(options.settings, groups), registry, world.current)
     recorder = EventRecorder(client, PROGRAM)
     complaints = Complaints(recorder, options.endpoint.reference())
     version = ServerVersion(client, complaints)

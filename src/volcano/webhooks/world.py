@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -10,8 +11,12 @@ from volcano.api.core import Namespace
 from volcano.api.resources import NAMESPACES, QUEUES
 from volcano.api.scheduling import Queue
 from volcano.kube.client import Client
+from volcano.kube.errors import ApiError
 from volcano.kube.informer import Callbacks, Informer
 from volcano.webhooks.rules.worlds import ListedWorld
+
+LIST_SECONDS = 3.0
+"""How long the server may take to list its queues: whoever asked a webhook waits meanwhile, ten seconds at most."""
 
 
 class WatchedWorld(ListedWorld):
@@ -19,6 +24,10 @@ class WatchedWorld(ListedWorld):
 
     def __init__(self, client: Client, *, namespaces: bool) -> None:
         super().__init__()
+        self._client = client
+        self._listing = asyncio.Lock()
+        self._current: ListedWorld = self
+        self._current_since = 0.0
         on_queue = Callbacks[Queue](
             add=self.put_queue,
             update=lambda _, queue: self.put_queue(queue),
@@ -36,6 +45,23 @@ class WatchedWorld(ListedWorld):
     def watches(self) -> list[Coroutine[Any, Any, None]]:
         """To be run side by side for as long as the world is used."""
         return [informer.run() for informer in self._informers]
+
+    async def current(self) -> ListedWorld:
+        """The world with the queues that there are now, where the server says it in time.
+
+        Watches are a moment behind: somebody may have made a queue, and then a job for it. Who asks while a list is
+        under way shares the next one.
+        """
+        asked = time.monotonic()
+        async with self._listing:
+            if self._current_since < asked:
+                self._current_since = time.monotonic()
+                try:
+                    async with asyncio.timeout(LIST_SECONDS):
+                        self._current = ListedWorld((await self._client.list(QUEUES)).items, self._namespaces)
+                except (ApiError, OSError, TimeoutError):
+                    self._current = self
+            return self._current
 
     async def synced(self) -> None:
         await asyncio.gather(*(informer.synced() for informer in self._informers))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from volcano.api.scheduling import Queue
+    from volcano.webhooks.rules.model import World
 
 
 class ListedWorld:
@@ -46,3 +47,27 @@ class ListedWorld:
 
     def remove_namespace(self, name: str) -> None:
         self._namespaces.pop(name, None)
+
+
+class NotingWorld:
+    """Another world, which notes whether anybody looked at it."""
+
+    def __init__(self, world: World) -> None:
+        self.was_asked = False
+        self._world = world
+
+    def queue(self, name: str) -> Queue | None:
+        return self._asked().queue(name)
+
+    def queues(self) -> Iterable[Queue]:
+        return self._asked().queues()
+
+    def child_queues(self, parent: str) -> Sequence[Queue]:
+        return self._asked().child_queues(parent)
+
+    def namespace_annotations(self, namespace: str) -> Mapping[str, str]:
+        return self._asked().namespace_annotations(namespace)
+
+    def _asked(self) -> World:
+        self.was_asked = True
+        return self._world
