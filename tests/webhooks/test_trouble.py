@@ -38,6 +38,7 @@ CONFIGURATION = "volcano-admission-service-jobs-validate"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(presence, "HEARD_SECONDS", 0.05)
     monkeypatch.setattr(presence, "FIRST_RETRY_SECONDS", 0.05)
     monkeypatch.setattr(complaints, "LOOK_SECONDS", 0.02)
 

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 10.0
 FIRST_RETRY_SECONDS = 0.5
+HEARD_SECONDS = 5.0
+"""API servers hear of what they shall trust a moment after it is written."""
 
 
 class Presence:
@@ -64,7 +66,7 @@ class Presence:
             pause = min(2 * pause, CHECK_SECONDS)
 
     async def keep(self) -> None:
-        """Register, then follow the source: trust comes first, then the new certificate is shown.
+        """Register, then follow the source.
 
         The first time is tried again soon: rights that are installed with us are known a moment later.
         """
@@ -73,18 +75,29 @@ class Presence:
         while True:
             try:
                 identity = await self._source.current() if registered else self._shown.identity
-                await self._registrar.register(identity.authorities)
+                await self._follow(identity)
             except (ApiError, OSError) as error:
                 self._trouble = f"the certificate or its registration could not be checked: {error}"
                 if not registered:
                     self._trouble = f"the API server was not told about the webhooks yet: {error}"
                     self._problem = self._trouble
-                identity = self._shown.identity
             else:
                 registered, self._problem, self._trouble = True, None, None
-            self._show(identity)
+            self._show(self._shown.identity)
             await asyncio.sleep(CHECK_SECONDS if registered else pause)
             pause = min(2 * pause, CHECK_SECONDS)
+
+    async def _follow(self, identity: Identity) -> None:
+        """Trust comes first, then the certificate is shown, then trust in the one before may go."""
+        assert self._shown is not None
+        if identity != self._shown.identity:
+            before = self._shown.identity.authorities.strip()
+            both = identity.authorities if before in identity.authorities else identity.authorities + before + b"\n"
+            await self._registrar.register(both)
+            await asyncio.sleep(HEARD_SECONDS)
+            self._show(identity)
+            await asyncio.sleep(HEARD_SECONDS)
+        await self._registrar.register(identity.authorities)
 
     def _show(self, identity: Identity) -> None:
         """On connections from now on, and verify their callers by the authorities of now."""
