@@ -70,9 +70,11 @@ def test_a_work_queue_is_over_when_one_succeeded_and_none_runs() -> None:
 def test_failures_are_retried_after_growing_pauses_up_to_the_limit() -> None:
     once = step(job(backoffLimit=1), worker("a", "Failed", ended=NOW - 4))
     later = step(job(backoffLimit=1), worker("a", "Failed", ended=NOW - 11))
+    set_back = step(job(backoffLimit=1), worker("a", "Failed", ended=NOW + 3600))
     over = step(job(backoffLimit=1), worker("a", "Failed"), worker("b", "Failed"), worker("c"))
 
     assert (once.create, once.again_seconds) == ([], 6.0)
+    assert (set_back.create, set_back.again_seconds) == ([], 10.0)
     assert len(later.create) == 1
     assert ("Failed", "BackoffLimitExceeded") in condition(over.status)
     assert [pod.metadata.name for pod in over.delete] == ["c"]

@@ -140,6 +140,17 @@ def test_the_next_wake_up_is_the_first_container_out_of_back_off() -> None:
     assert story.due(60.0) == ["a"]
 
 
+def test_a_back_off_is_postponed_with_the_clock() -> None:
+    story = Story(pod_plan(container_plan(name="a", restart="Always"), container_plan(name="b")))
+    for _ in range(2):
+        story.start("a")
+        story.end("a", 1, finished=50.0)
+    story.report = lifecycle.postponed(story.report, 3600.0)
+
+    assert lifecycle.next_retry(story.report, 3650.0) == 3660.0
+    assert story.due(3659.9) == ["b"]
+
+
 def test_a_stopping_pod_starts_nothing_and_finishes_when_nothing_runs() -> None:
     story = Story(pod_plan(container_plan(name="a", restart="Always")))
     story.start("a")

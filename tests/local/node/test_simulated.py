@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
 from tests.waiting import SECONDS, until
 from volcano.api.meta import JsonObject
 from volcano.api.resources import LEASES, NODES, PODS
@@ -144,6 +146,31 @@ def test_a_restart_loses_nothing() -> None:
         await here.reach(ends="Succeeded", new="Running")
 
     at(story)
+
+
+@pytest.mark.parametrize("step", [3600.0, -3600.0], ids=["forward", "back"])
+def test_a_clock_that_is_set_makes_no_run_longer_or_shorter(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
+    """Nor after a restart, as far as that can be known."""
+    true_time = time.time
+
+    async def story(here: Place) -> None:
+        await here.start(*uniform(1, "8", "32Gi"))
+        await here.create("ends", duration="500ms")
+        await here.create("goes-on", duration="30m")
+        await here.create("waits", duration="2s")
+        await here.reach(**{"ends": "Running", "goes-on": "Running", "waits": "Running"})
+        monkeypatch.setattr(time, "time", lambda: true_time() + step)
+        await until(lambda: phase_of(here, "ends", "Succeeded"))
+        assert (await here.pods())["goes-on"]["status"]["phase"] == "Running"
+        await here.stop()
+        await here.start(*uniform(1, "8", "32Gi"))
+        await until(lambda: phase_of(here, "waits", "Succeeded"))
+
+    at(story)
+
+
+async def phase_of(here: Place, name: str, phase: str) -> bool:
+    return bool((await here.pods())[name]["status"]["phase"] == phase)
 
 
 def test_nodes_of_an_earlier_run_go_unless_they_are_served_or_of_others() -> None:

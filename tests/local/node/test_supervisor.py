@@ -15,6 +15,7 @@ from typing import Any, cast
 import pytest
 
 import volcano
+from tests.kube_cluster.skewed import Skew
 from tests.local.node.pods import container_plan, pod_plan
 from tests.waiting import eventually
 from volcano.local.node.supervisor import record
@@ -23,16 +24,17 @@ from volcano.local.node.supervisor.isolation import available
 
 SOURCE = str(Path(volcano.__file__).parents[1])
 PROGRAM = f"import sys; sys.path.insert(0, {SOURCE!r}); from volcano.local.node.supervisor.zygote import main; main()"
+TESTS = str(Path(__file__).parents[3])
 ISOLATION_FAULT = available()
 
 
 class Supervised:
     """A zygote and the pods it has forked supervisors for."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, program: str = PROGRAM) -> None:
         self.root = root
         self._zygote = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-I", "-S", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.hello = json.loads(self._answer())
 
@@ -224,6 +226,53 @@ def test_a_deadline_ends_the_pod(supervised: Supervised) -> None:
     supervised.start(pod_plan(container_plan("sleep", "100"), deadline_at=time.time() + 0.3))
 
     assert supervised.finished()["stopping"] == "DeadlineExceeded"
+
+
+@pytest.fixture
+def skew(tmp_path: Path) -> Skew:
+    return Skew(tmp_path / "skew")
+
+
+@pytest.fixture
+def skewed(tmp_path: Path, skew: Skew) -> Iterator[Supervised]:
+    """Supervisors whose clock can be set."""
+    program = f"import sys; sys.path.insert(0, {TESTS!r}); from pathlib import Path; "
+    program += f"from tests.kube_cluster.skewed import install; install(Path({str(skew.file)!r})); {PROGRAM}"
+    node = Supervised(tmp_path, program)
+    yield node
+    node.close()
+
+
+@pytest.mark.parametrize("step", [3600.0, -3600.0], ids=["forward", "back"])
+def test_a_clock_that_is_set_shortens_and_lengthens_no_wait(skewed: Supervised, skew: Skew, step: float) -> None:
+    """Of a deadline, the grace of who is stopped, and the back-off of who fails; what is told has the new time."""
+    seconds = 2.0
+    ready = skewed.root / "ready"
+    stubborn = container_plan("sh", "-c", f"trap '' TERM; touch {ready}; while :; do sleep 0.1; done")
+    pid = skewed.start(pod_plan(stubborn, uid="stubborn"))
+    failing = container_plan("false", restart="Always")
+    fails = skewed.start(pod_plan(failing, uid="failing", backoff_base_seconds=0.2, backoff_cap_seconds=0.4))
+    eventually("the trap", ready.exists)
+    began = time.monotonic()
+    skewed.start(pod_plan(container_plan("sleep", "100"), uid="limited", deadline_at=time.time() + seconds))
+    skewed.running(uid="limited")
+    stopped = time.monotonic()
+    skewed.stop(pid, seconds, uid="stubborn")
+    eventually("the order", lambda: skewed.report("stubborn")["stopping"])
+    skew.set(step)
+
+    eventually("a failure at the new time", lambda: abs(last_failure(skewed) - time.time() - step) < 600)
+    assert skewed.finished("limited")["stopping"] == "DeadlineExceeded"
+    assert time.monotonic() - began > 0.9 * seconds
+    assert first_exit(skewed.finished("stubborn")) == (137, "Error")
+    assert time.monotonic() - stopped > 0.9 * seconds
+    skewed.stop(fails, 0, uid="failing")
+    skewed.finished("failing")
+
+
+def last_failure(skewed: Supervised) -> float:
+    state = skewed.report("failing")["containers"]["main"]
+    return (state["exit"] or state["last"] or {"finished_at": 0.0})["finished_at"]
 
 
 def test_processes_that_left_the_group_end_with_the_pod(supervised: Supervised) -> None:

@@ -18,6 +18,7 @@ from volcano.local.builtin.dependents import Dependents, pod_meta
 from volcano.local.builtin.expectations import Expectations
 from volcano.local.builtin.podmaking import pod_from_template
 from volcano.local.builtin.views import PodView, controller_of
+from volcano.local.steady import steady_seconds
 
 _API_VERSION = "batch/v1"
 
@@ -54,7 +55,7 @@ class BatchJobController(Controller):
             return None
         now, uid = time.time(), job["metadata"]["uid"]
         pods = await self._pods.claim(job)
-        may_act = self._expectations.are_met(uid, self.world.pods.store, now)
+        may_act = self._expectations.are_met(uid, self.world.pods.store, steady_seconds())
         step = completion.step(job, pods, now, may_act=may_act)
         await asyncio.gather(*(self._delete(uid, pod) for pod in step.delete))
         await asyncio.gather(*(self._create(job, index) for index in step.create))
@@ -72,10 +73,10 @@ class BatchJobController(Controller):
         created = await self.client.create(PODS.untyped, completion.decorate(pod, job, index))
         key = f"{created['metadata']['namespace']}/{created['metadata']['name']}"
         if key not in self.world.pods.store:
-            self._expectations.created(job["metadata"]["uid"], key, time.time())
+            self._expectations.created(job["metadata"]["uid"], key, steady_seconds())
 
     async def _delete(self, uid: str, pod: PodView) -> None:
-        self._expectations.deleted(uid, pod.metadata.key, time.time())
+        self._expectations.deleted(uid, pod.metadata.key, steady_seconds())
         try:
             await self.client.delete(PODS, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)
         except NotFound:

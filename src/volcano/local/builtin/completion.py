@@ -137,12 +137,12 @@ def _adjust(job: JsonObject, tally: _Tally, now: float, result: JobStep) -> None
 
 
 def _backoff_left(tally: _Tally, now: float) -> float:
-    """Seconds until the next pod may be created after failures: 10 s, doubling."""
+    """Seconds until the next pod may be created after failures: 10 s, doubling. A clock set back makes them no more."""
     if not tally.failures:
         return 0.0
     ended = max(_ended_at(pod) for pod in tally.failures)
     delay = min(_FIRST_DELAY_SECONDS * 2.0 ** min(len(tally.failures) - 1, 10), _LONGEST_DELAY_SECONDS)
-    return ended + delay - now
+    return min(ended + delay - now, delay)
 
 
 def _ended_at(pod: PodView) -> float:

@@ -16,6 +16,7 @@ from volcano.api.resources import NAMESPACES
 from volcano.http.lifetime import LOG_FORMAT, keep_collector_settled, stop_on_signals, until_stopped
 from volcano.kube import config
 from volcano.kube.client import Client
+from volcano.kube.clock import ClockWatch
 from volcano.kube.informer import Informer
 from volcano.kube.transport import HttpTransport
 from volcano.local.builtin.batchjobs import BatchJobController
@@ -54,10 +55,12 @@ async def run(client: Client, *, authority: str = "", ready: asyncio.Event | Non
         ServiceController(client, world),
         GarbageCollector(client, world, kinds),
     ]
+    clock = ClockWatch()
     for controller in controllers:
         controller.connect()
+        clock.tell(controller.queue.hasten)
     async with asyncio.TaskGroup() as tasks:
-        for following in (namespaces.run(), kinds.run(), world.run()):
+        for following in (namespaces.run(), kinds.run(), world.run(), clock.look()):
             tasks.create_task(following)
         await namespaces.synced()
         await world.synced()

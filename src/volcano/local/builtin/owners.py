@@ -5,7 +5,6 @@ Neighbours: `statefulsets` and `daemonsets` derive from it and decide.
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from typing import ClassVar
 
@@ -20,6 +19,7 @@ from volcano.local.builtin.dependents import Dependents, pod_meta
 from volcano.local.builtin.expectations import Expectations
 from volcano.local.builtin.revisions import Revisions
 from volcano.local.builtin.views import PodView, controller_of
+from volcano.local.steady import steady_seconds
 
 
 class OwnerController(Controller):
@@ -51,7 +51,7 @@ class OwnerController(Controller):
         if owner is None or "deletionTimestamp" in owner["metadata"]:
             return None
         uid = owner["metadata"]["uid"]
-        if not self._expectations.are_met(uid, self.world.pods.store, time.time()):
+        if not self._expectations.are_met(uid, self.world.pods.store, steady_seconds()):
             return 1.0
         status = await self.step(owner, await self._pods.claim(owner))
         stored = owner.get("status") or {}
@@ -66,11 +66,11 @@ class OwnerController(Controller):
             return
         key = f"{created['metadata']['namespace']}/{created['metadata']['name']}"
         if key not in self.world.pods.store:
-            self._expectations.created(owner["metadata"]["uid"], key, time.time())
+            self._expectations.created(owner["metadata"]["uid"], key, steady_seconds())
 
     async def delete(self, owner: JsonObject, pod: PodView) -> None:
         uid = owner["metadata"]["uid"]
-        self._expectations.deleted(uid, pod.metadata.key, time.time())
+        self._expectations.deleted(uid, pod.metadata.key, steady_seconds())
         try:
             await self.client.delete(PODS, pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)
         except NotFound:

@@ -18,6 +18,7 @@ from volcano.local.builtin.dependents import Dependents, pod_meta
 from volcano.local.builtin.expectations import Expectations
 from volcano.local.builtin.podmaking import pod_from_template
 from volcano.local.builtin.views import PodView, controller_of
+from volcano.local.steady import steady_seconds
 
 _FIRST_BATCH = 1
 _LARGEST_BATCH = 64
@@ -63,7 +64,7 @@ class ReplicaSetController(Controller):
             return None
         uid = replica_set["metadata"]["uid"]
         pods = await self._pods.claim(replica_set)
-        may_act = self._expectations.are_met(uid, self.world.pods.store, time.time())
+        may_act = self._expectations.are_met(uid, self.world.pods.store, steady_seconds())
         if may_act and "deletionTimestamp" not in replica_set["metadata"]:
             await self._scale(replica_set, scaling.plan(replica_set, pods))
         status, again = scaling.status(replica_set, pods, time.time())
@@ -92,11 +93,11 @@ class ReplicaSetController(Controller):
         created = await self.client.create(PODS.untyped, pod)
         key = f"{created['metadata']['namespace']}/{created['metadata']['name']}"
         if key not in self.world.pods.store:
-            self._expectations.created(replica_set["metadata"]["uid"], key, time.time())
+            self._expectations.created(replica_set["metadata"]["uid"], key, steady_seconds())
 
     async def _delete(self, replica_set: JsonObject, pod: PodView) -> None:
         metadata = pod.metadata
-        self._expectations.deleted(replica_set["metadata"]["uid"], metadata.key, time.time())
+        self._expectations.deleted(replica_set["metadata"]["uid"], metadata.key, steady_seconds())
         try:
             await self.client.delete(PODS, metadata.name, metadata.namespace, uid=metadata.uid)
         except NotFound:

@@ -27,7 +27,8 @@ from volcano.local.node.layout import Layout
 from volcano.local.node.runtime import ProcessRuntime, Run
 from volcano.local.node.sources import PlanError, PodFacts
 from volcano.local.node.status import Place
-from volcano.local.times import seconds_since_epoch, timestamp
+from volcano.local.steady import steady_seconds
+from volcano.local.times import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -264,12 +265,15 @@ class NodeAgent:
         if shown.get("phase") != "Running":
             address = self._facts(pod).pod_ip
             started = timestamp(now)
-            self._ends[uid] = now + (script.seconds or 0.0)
+            self._ends[uid] = steady_seconds() + (script.seconds or 0.0)
             await self._write(pod, simulation.running_status(containers, self.identity.address, address, started))
             return
         if script.seconds is None:
             return
-        left = (self._ends.get(uid) or seconds_since_epoch(shown["startTime"]) + script.seconds) - now
+        if uid not in self._ends:  # an earlier process has begun it
+            left = simulation.seconds_left(script.seconds, shown["startTime"], now)
+            self._ends[uid] = steady_seconds() + left
+        left = self._ends[uid] - steady_seconds()
         if left > 0:
             self._queue.add_after(uid, left)
             return

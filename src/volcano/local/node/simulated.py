@@ -24,7 +24,8 @@ from volcano.kube.informer import Callbacks, Informer
 from volcano.local.node import simulation
 from volcano.local.node.registration import LEASE_NAMESPACE, NodeDescription, register, renew_lease
 from volcano.local.node.spec import NodeSpec
-from volcano.local.times import seconds_since_epoch, timestamp
+from volcano.local.steady import steady_seconds
+from volcano.local.times import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,7 @@ class SimulatedNodes:
         self._client = client
         self._due: list[tuple[float, str]] = []
         self._ends: dict[str, float] = {}
+        """In steady seconds, like all that is due: who sets the clock makes no run longer or shorter."""
         self._timer: asyncio.TimerHandle | None = None
         self._work: deque[str] = deque()
         self._queued: set[str] = set()
@@ -199,7 +201,7 @@ class SimulatedNodes:
                 continue  # deleted or replaced meanwhile: the watch tells what is next
             except (ApiError, OSError, TimeoutError) as error:
                 log.warning("pod %s: %s; trying again", key, error)
-                self._later(key, time.time() + _RETRY_SECONDS)
+                self._later(key, steady_seconds() + _RETRY_SECONDS)
 
     async def _step(self, pod: PodView) -> None:
         metadata = pod.metadata
@@ -211,7 +213,7 @@ class SimulatedNodes:
         script = simulation.script_of(metadata.annotations)
         if pod.status.phase == "Pending" or not pod.status.start_time:
             if script.seconds is not None:
-                self._ends[metadata.uid] = now + script.seconds
+                self._ends[metadata.uid] = steady_seconds() + script.seconds
             status = simulation.running_status(_containers(pod), HOST_ADDRESS, self._address(), timestamp(now))
             if script.seconds is None and any(container.command for container in pod.spec.containers):
                 status |= simulation.not_run(pod.spec.node_name)
@@ -220,8 +222,10 @@ class SimulatedNodes:
         if script.seconds is None or pod.status.phase != "Running":
             return
         started = pod.status.start_time
-        end = self._ends.get(metadata.uid) or seconds_since_epoch(started) + script.seconds
-        if end > now:
+        end = self._ends.get(metadata.uid)
+        if end is None:  # an earlier process has begun it
+            end = self._ends[metadata.uid] = steady_seconds() + simulation.seconds_left(script.seconds, started, now)
+        if end > steady_seconds():
             self._later(metadata.key, end)
             return
         await self._patch(pod, simulation.finished_status(_containers(pod), script.exit_code, started, timestamp(now)))
@@ -244,10 +248,10 @@ class SimulatedNodes:
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(max(0.0, self._due[0][0] - time.time()), self._fire)
+        self._timer = asyncio.get_running_loop().call_later(max(0.0, self._due[0][0] - steady_seconds()), self._fire)
 
     def _fire(self) -> None:
-        now = time.time()
+        now = steady_seconds()
         while self._due and self._due[0][0] <= now:
             self._add(heapq.heappop(self._due)[1])
         self._timer = None

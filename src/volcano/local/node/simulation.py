@@ -11,6 +11,7 @@ from typing import Protocol
 
 from volcano.api import duration, keys
 from volcano.api.meta import JsonObject
+from volcano.local.times import seconds_since_epoch
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ def _seconds(text: str | None) -> float | None:
 
 def _exit_code(text: str | None) -> int:
     return int(text) if text and text.isdigit() and int(text) < 256 else 0
+
+
+def seconds_left(seconds: float, started: str, now: float) -> float:
+    """Of a run of `seconds` whose object says when it began; where that is yet to come, somebody has set the clock."""
+    return min(seconds, seconds_since_epoch(started) + seconds - now)
 
 
 def running_status(containers: Sequence[tuple[str, str]], host_ip: str, pod_ip: str, started: str) -> JsonObject:

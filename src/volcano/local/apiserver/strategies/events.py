@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from volcano.api.meta import JsonObject
 from volcano.local.apiserver.storage.store import Stale
+from volcano.local.steady import steady_seconds
 
 if TYPE_CHECKING:
     from volcano.local.apiserver.storage.entries import Event
@@ -55,11 +56,11 @@ class Expiry:
     def start(self) -> None:
         for entry in sorted(self._store.scan(COLLECTION), key=lambda entry: entry.revision):
             created = entry.document()["metadata"].get("creationTimestamp") or ""
-            self._note(_seconds(created), entry.key, entry.revision)
+            self._note(steady_seconds() - _age_seconds(created), entry.key, entry.revision)
         self._store.collection(COLLECTION).listeners.append(self)
 
     def offer(self, events: list[Event]) -> None:
-        now = time.time()
+        now = steady_seconds()
         for event in events:
             if event.kind != "DELETED":
                 self._note(now, event.entry.key, event.revision)
@@ -75,7 +76,7 @@ class Expiry:
 
     def _sweep(self) -> None:
         self._timer = None
-        horizon = time.time() - LIFETIME_SECONDS
+        horizon = steady_seconds() - LIFETIME_SECONDS
         while self._written and self._written[0][0] < horizon:
             _, key, revision = self._written.popleft()
             entry = self._store.latest(COLLECTION, key)
@@ -85,12 +86,13 @@ class Expiry:
                 except Stale:
                     continue
         if self._written:
-            wait = max(_SWEEP_SECONDS, self._written[0][0] + LIFETIME_SECONDS - time.time())
+            wait = max(_SWEEP_SECONDS, self._written[0][0] + LIFETIME_SECONDS - steady_seconds())
             self._timer = asyncio.get_running_loop().call_later(wait, self._sweep)
 
 
-def _seconds(timestamp: str) -> float:
+def _age_seconds(created: str) -> float:
+    """0 where the time cannot be read, or is yet to come."""
     try:
-        return datetime.fromisoformat(timestamp).timestamp()
+        return max(0.0, time.time() - datetime.fromisoformat(created).timestamp())
     except ValueError:
-        return time.time()
+        return 0.0

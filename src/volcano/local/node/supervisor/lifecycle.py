@@ -80,6 +80,16 @@ def next_retry(report: PodReport, now: float) -> float | None:
     return min((at for at in times if at is not None and at > now), default=None)
 
 
+def postponed(report: PodReport, seconds: float) -> PodReport:
+    """The report with every back-off ending later by `seconds`, or earlier where these are negative."""
+    retries = {name: state["retry_at"] for name, state in report["containers"].items()}
+    later = {name: None if at is None else at + seconds for name, at in retries.items()}
+    containers: dict[str, ContainerReport] = {
+        name: {**state, "retry_at": later[name]} for name, state in report["containers"].items()
+    }
+    return {**report, "containers": containers}
+
+
 def has_begun(plan: PodPlan, report: PodReport) -> bool:
     """Whether the init containers are over and the others have had their start."""
     return any(report["containers"][container["name"]]["state"] != "waiting" for container in plan["containers"])

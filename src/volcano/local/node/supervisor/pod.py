@@ -23,6 +23,7 @@ from volcano.local.node.supervisor.documents import (
     REPORT_FILE,
     STOP_FILE,
     ContainerPlan,
+    ContainerReport,
     Exit,
     PodPlan,
     PodReport,
@@ -32,6 +33,7 @@ from volcano.local.node.supervisor.documents import (
 from volcano.local.node.supervisor.isolation import Kernel
 from volcano.local.node.supervisor.logs import Outputs
 from volcano.local.node.supervisor.probes import Probes, Verdict
+from volcano.local.steady import SteadyClock
 
 RETRY_SECONDS = 1.0
 FOLDER_SECONDS = 30.0
@@ -54,6 +56,7 @@ class PodSupervisor:
     def __init__(self, folder: str, kernel: Kernel) -> None:
         self._folder = folder
         self._kernel = kernel
+        self._clock = SteadyClock()
         self._plan = cast("PodPlan", record.read(os.path.join(folder, PLAN_FILE)))
         self._all = [*self._plan["init"], *self._plan["containers"]]
         self._report = self._recover(cast("PodReport | None", record.read(os.path.join(folder, REPORT_FILE))))
@@ -76,10 +79,11 @@ class PodSupervisor:
     def run(self) -> None:
         """Reap, obey, decide, start, wait; until the pod is finished and the disk says so, or its folder is gone."""
         while self._is_wanted():
+            self._keep_time()
             self._reap()
             self._obey()
             self._probe()
-            decision = lifecycle.decide(self._plan, self._report, time.time())
+            decision = lifecycle.decide(self._plan, self._report, self._clock.now())
             if decision.stop:
                 self._stop(decision.stop, self._plan["grace_seconds"])
             if decision.finished and not self._report["finished"]:
@@ -94,6 +98,20 @@ class PodSupervisor:
             self._wait()
         self._end_stragglers()
 
+    def _keep_time(self) -> None:
+        """Whoever sets the clock: what is to be waited for takes as long as it was to."""
+        step = self._clock.adjust()
+        if not step:
+            return
+        self._report = lifecycle.postponed(self._report, step)
+        self._is_saved = False
+        self._probes.postpone(step)
+        self._late = {pid: at + step for pid, at in self._late.items()}
+        if self._kill_at is not None:
+            self._kill_at += step
+        if self._plan["deadline_at"] is not None:
+            self._plan["deadline_at"] += step
+
     def _is_wanted(self) -> bool:
         return os.path.exists(os.path.join(self._folder, PLAN_FILE))
 
@@ -105,7 +123,7 @@ class PodSupervisor:
             state = report["containers"][container["name"]]
             if state["state"] == "running":
                 end_leftovers(state["pid"], state["birth"])
-                lost = _exit(state["started_at"], LOST_CODE, 9, "SupervisorLost", "the pod's supervisor was killed")
+                lost = self._exit(state, LOST_CODE, 9, "SupervisorLost", "the pod's supervisor was killed")
                 report["containers"][container["name"]] = lifecycle.ended(self._plan, container, state, lost)
         return report
 
@@ -127,7 +145,7 @@ class PodSupervisor:
             if fault:
                 self._fail_start(container, process, fault)
                 continue
-            self._probes.begin(container, process.pid, time.time())
+            self._probes.begin(container, process.pid, self._clock.now())
             if container["post_start"] is not None:
                 self._hooks[actions.start(container["post_start"], container, process.pid, self._kernel)] = container
 
@@ -136,7 +154,9 @@ class PodSupervisor:
         process = containers.fork(self._plan, container, self._kernel, scratch, self._open_input(container))
         name = container["name"]
         state = self._report["containers"][name]
-        self._report["containers"][name] = lifecycle.started(container, state, process.pid, process.birth, time.time())
+        self._report["containers"][name] = lifecycle.started(
+            container, state, process.pid, process.birth, self._clock.now()
+        )
         return process
 
     def _open_input(self, container: ContainerPlan) -> int:
@@ -166,7 +186,7 @@ class PodSupervisor:
     def _fail_start(self, container: ContainerPlan, process: containers.Process, fault: str) -> None:
         os.waitpid(process.pid, 0)
         state = self._report["containers"][container["name"]]
-        self._ended(container, _exit(state["started_at"], containers.START_ERROR_CODE, 0, "StartError", fault))
+        self._ended(container, self._exit(state, containers.START_ERROR_CODE, 0, "StartError", fault))
 
     def _reap(self) -> None:
         running = {self._report["containers"][c["name"]]["pid"]: c for c in self._running()}
@@ -182,13 +202,13 @@ class PodSupervisor:
             elif pid in self._hooks:
                 self._hook_ended(self._hooks.pop(pid), status)
             else:
-                verdict = self._probes.reaped(pid, status, time.time())
+                verdict = self._probes.reaped(pid, status, self._clock.now())
                 if verdict is not None:
                     self._follow(verdict)
 
     def _probe(self) -> None:
         if not self._report["stopping"]:
-            self._probes.launch_due(time.time())
+            self._probes.launch_due(self._clock.now())
 
     def _follow(self, verdict: Verdict) -> None:
         """Show what a probe has found; a container that fails to start up or to live is ended, and may restart."""
@@ -196,7 +216,7 @@ class PodSupervisor:
         state = self._report["containers"][verdict.name]
         if not verdict.ok and verdict.kind != "readiness" and state["state"] == "running":
             self._signal(container, signal.SIGTERM)
-            self._late[state["pid"]] = time.time() + self._plan["grace_seconds"]
+            self._late[state["pid"]] = self._clock.now() + self._plan["grace_seconds"]
             return
         self._report["containers"][verdict.name] = lifecycle.probed(container, state, verdict.kind, ok=verdict.ok)
         self._is_saved = False
@@ -215,7 +235,7 @@ class PodSupervisor:
         starved = containers.out_of_memory_kills(container) > self._starved.get(container["name"], 0)
         if number == signal.SIGKILL and starved:
             reason = "OOMKilled"
-        return _exit(state["started_at"], code, number, reason, "")
+        return self._exit(state, code, number, reason, "")
 
     def _ended(self, container: ContainerPlan, exit_: Exit) -> None:
         name = container["name"]
@@ -232,24 +252,24 @@ class PodSupervisor:
     def _obey(self) -> None:
         """Follow the deadline and the node's order to stop; a later order may only shorten the grace."""
         deadline = self._plan["deadline_at"]
-        if deadline is not None and time.time() >= deadline and not self._report["stopping"]:
+        if deadline is not None and self._clock.now() >= deadline and not self._report["stopping"]:
             self._stop("DeadlineExceeded", self._plan["grace_seconds"])
         order = cast("StopOrder | None", record.read(os.path.join(self._folder, STOP_FILE)))
         if order is not None:
             self._stop(order["reason"], order["grace_seconds"])
-        if self._kill_at is not None and time.time() >= self._kill_at:
+        if self._kill_at is not None and self._clock.now() >= self._kill_at:
             self._kill_at = None
             for container in self._running():
                 self._signal(container, signal.SIGKILL)
         for name in [name for name in self._inputs if not os.path.exists(self._input_path(name))]:
             self._close_input(name)  # who typed has ended, and nobody else may
         for pid, kill_at in list(self._late.items()):
-            if time.time() >= kill_at:
+            if self._clock.now() >= kill_at:
                 del self._late[pid]
                 containers.kill(pid, signal.SIGKILL)
 
     def _stop(self, reason: str, grace_seconds: float) -> None:
-        kill_at = time.time() + grace_seconds
+        kill_at = self._clock.now() + grace_seconds
         if not self._report["stopping"]:
             self._report["stopping"] = reason
             self._is_saved = False
@@ -273,6 +293,16 @@ class PodSupervisor:
         state = self._report["containers"][container["name"]]
         if state["state"] == "running":
             containers.kill(state["pid"], number)
+
+    def _exit(self, state: ContainerReport, code: int, number: int, reason: str, message: str) -> Exit:
+        return {
+            "code": code,
+            "signal": number,
+            "reason": reason,
+            "message": message,
+            "started_at": state["started_at"],
+            "finished_at": self._clock.now(),
+        }
 
     def _running(self) -> list[ContainerPlan]:
         return [c for c in self._all if self._report["containers"][c["name"]]["state"] == "running"]
@@ -331,7 +361,7 @@ class PodSupervisor:
                 self._outputs.pump(fd)
 
     def _timeout_milliseconds(self) -> int:
-        now = time.time()
+        now = self._clock.now()
         due = [now + FOLDER_SECONDS, self._kill_at, lifecycle.next_retry(self._report, now), *self._late.values()]
         if not self._report["stopping"]:
             due += [self._plan["deadline_at"], self._probes.next_at()]
@@ -355,14 +385,3 @@ def _children() -> list[int]:
             return [int(pid) for pid in file.read().split()]
     except FileNotFoundError:
         return []
-
-
-def _exit(started_at: float, code: int, number: int, reason: str, message: str) -> Exit:
-    return {
-        "code": code,
-        "signal": number,
-        "reason": reason,
-        "message": message,
-        "started_at": started_at,
-        "finished_at": time.time(),
-    }

@@ -92,6 +92,15 @@ class Probes:
             return None
         return Verdict(attempt.name, attempt.kind, ok)
 
+    def postpone(self, seconds: float) -> None:
+        """Let all that is due be due later by so much."""
+        for tracks in self._tracks.values():
+            for track in tracks.values():
+                track.next_at += seconds
+        self._attempts = {
+            pid: attempt._replace(give_up_at=attempt.give_up_at + seconds) for pid, attempt in self._attempts.items()
+        }
+
     def next_at(self) -> float | None:
         """When there is something to do again."""
         busy = {(attempt.name, attempt.kind) for attempt in self._attempts.values()}
