@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from tests.differing import ON_KUBERNETES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from tests.kube_cluster.sites import Site
@@ -35,6 +35,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = ON_KUBERNETES.get(getattr(item, "originalname", ""))
         if reason and item.get_closest_marker("kube"):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Whoever reads of a failure on a cluster reads what its daemons said last."""
+    report = yield
+    if report.failed and item.get_closest_marker("kube"):
+        from tests.kube_cluster import programs
+
+        report.sections += [section for running in programs.RUNNING for section in running.last_words()]
+    return report
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -24,6 +24,10 @@ GIVEN_BY_HAND = 12000, 32000
 PORTS = random.SystemRandom()
 READY_SECONDS = 240.0
 GRACE_SECONDS = 20.0
+TAIL_LINES, LINE_LENGTH = 20, 400
+
+RUNNING: list[Programs] = []
+"""Of whom a report of a failure tells the last words."""
 
 
 class Programs:
@@ -37,11 +41,16 @@ class Programs:
         self._logs.mkdir(parents=True, exist_ok=True)
 
     def __enter__(self) -> Programs:
+        RUNNING.append(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            for title, words in self.last_words():
+                error.add_note(f"{title}:\n{words}")
+        RUNNING.remove(self)
         self.stop_all()
 
     def start(self, name: str, command: Sequence[str | Path]) -> None:
@@ -105,8 +114,13 @@ class Programs:
     def log(self, name: str) -> str:
         return (self._logs / f"{name}.log").read_text(errors="replace")
 
-    def tail(self, name: str, count: int = 30) -> str:
-        return "\n".join(self.log(name).splitlines()[-count:])
+    def tail(self, name: str, count: int = TAIL_LINES) -> str:
+        return "\n".join(line[:LINE_LENGTH] for line in self.log(name).splitlines()[-count:])
+
+    def last_words(self) -> list[tuple[str, str]]:
+        """A title and the end of the log of each process, those that have ended among them."""
+        names = sorted(file.stem for file in self._logs.glob("*.log"))
+        return [(f"end of the log of {name} in {self._logs.parent}", self.tail(name)) for name in names]
 
 
 def free_ports(count: int) -> list[int]:
