@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from lightkube import ApiError, Client, KubeConfig
 from lightkube.generic_resource import create_global_resource
@@ -18,12 +19,14 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("clients")
 
+PATIENT = httpx.Timeout(120.0)
 Queue = create_global_resource("scheduling.volcano.sh", "v1beta1", "Queue", "queues")
 
 
 @pytest.fixture
 def client(kubeconfig: str, name: str) -> Iterator[Client]:
-    client = Client(config=KubeConfig.from_file(kubeconfig), namespace=name, field_manager="lightkube")
+    config = KubeConfig.from_file(kubeconfig)
+    client = Client(config=config, namespace=name, field_manager="lightkube", timeout=PATIENT)
     client.create(Namespace(metadata=ObjectMeta(name=name)))
     eventually("the service account", lambda: list(client.list(ServiceAccount)))
     yield client

@@ -26,7 +26,8 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 AGENT = "differential/1"
-EVENT_SECONDS = 5.0
+EVENT_SECONDS = 60.0
+ANSWER_SECONDS = 120.0
 
 Document = dict[str, Any]
 Record = dict[str, Any]
@@ -143,7 +144,7 @@ class Session:
             content = json.dumps(content).replace("{ns}", self._namespace).encode()
         pairs = [(name, self._path(str(value))) for name, value in (query or {}).items()]
         return await self._transport.request(
-            method, self._path(path), query=pairs, headers=headers, body=content, timeout=30
+            method, self._path(path), query=pairs, headers=headers, body=content, timeout=ANSWER_SECONDS
         )
 
     def _path(self, path: str) -> str:

@@ -47,15 +47,21 @@ def test_a_gang_starts_whole_or_not_at_all(cluster: Cluster) -> None:
     meet = f"touch {meeting}/$HOSTNAME; until [ $(ls {meeting} | wc -l) = 3 ]; do sleep 0.05; done"
     cluster.create(JOBS, vcjob("gang", "sh", "-c", meet, replicas=3, cpu="1", minAvailable=3))
 
-    def told() -> str:
-        view = cluster("job", "view", "gang").out
-        return view if "Stage:" in view else ""
+    waiting = ""
 
-    view = eventually("the reason why the gang waits", told)
-    waiting = view.partition("Waiting:\n")[2]
+    def told() -> bool:
+        """Once what tests before have left is gone."""
+        nonlocal waiting
+        waiting = cluster("job", "view", "gang").out.partition("Waiting:\n")[2]
+        return bool(re.search(r"3 cpu needed, (2400|2[0-3]\d\d)m available", waiting))
+
+    try:
+        eventually("the reason why the gang waits", told)
+    except AssertionError as error:
+        error.add_note(f"told: {waiting}")
+        raise
     assert "PodGroup:\tgang-" in waiting
     assert "Stage:   \tenqueue" in waiting
-    assert re.search(r"3 cpu needed, (2400|2[0-3]\d\d)m available", waiting), waiting
     assert not any(pod["spec"].get("nodeName") for pod in cluster.pods("gang"))
 
     with cluster.another_node("second", "--cpus", "2"):

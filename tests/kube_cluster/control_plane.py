@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "helm")
 HOST = "127.0.0.1"
 
+UNHURRIED = ("--kube-api-qps=500", "--kube-api-burst=1000")
+"""Each namespace that goes is some hundred requests: at twenty a second those of earlier tests would pile up."""
+
 # Pods here have loopback addresses, which Kubernetes refuses in endpoints: these controllers could only complain.
 CONTROLLERS = "*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller"
 
@@ -151,6 +154,7 @@ def start_controllers(programs: Programs, address: Address, options: tuple[str, 
             f"--controllers={CONTROLLERS}",
             "--leader-elect=false",
             "--secure-port=0",
+            *UNHURRIED,
             *options,
         ],
     )

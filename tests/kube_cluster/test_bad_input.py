@@ -23,11 +23,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from tests.kube_cluster import chart, control_plane, crashing, volcano
 from tests.kube_cluster.jobs import gang
-from tests.waiting import eventually
+from tests.waiting import PAUSE_SECONDS, eventually
 from volcano.api.resources import HYPERNODES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.kube_cluster.disturbed import Place
 
@@ -52,16 +52,19 @@ class Second:
     health: str
 
     def readiness(self) -> tuple[int, str]:
+        """The status and the words of /readyz; 0 and why where it does not answer in time."""
         try:
             with urllib.request.urlopen(f"http://{self.health}/readyz?verbose", timeout=5) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             return refusal.code, refusal.read().decode()
+        except OSError as error:
+            return 0, str(error)
 
     def says(self, words: str) -> None:
         """By /readyz, and in the log."""
-        eventually(f"/readyz to say {words}", lambda: words in self.readiness()[1])
-        eventually(f"the log to say {words}", lambda: words in self.place.programs.log("second"))
+        saying("/readyz", lambda: self.readiness()[1], words)
+        saying("the log", lambda: self.place.programs.log("second"), words)
 
     def is_ready(self) -> None:
         eventually("the second daemon to be ready", lambda: self.readiness()[0] == 200)
@@ -79,17 +82,35 @@ def second_of(
 
 
 def doctor(place: Place) -> str:
-    """What it finds, as lines."""
+    """What it finds, as lines; what it complains of where it cannot look."""
     vcctl = f"{sysconfig.get_path('scripts')}/vcctl"
     environment = {**os.environ, "KUBECONFIG": str(place.address.kubeconfig)}
     command = [vcctl, "doctor", "-o", "json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    if not done.stdout:
+        return done.stderr
     found = json.loads(done.stdout)["findings"]
     return "\n".join(f"{each['severity']}: {each['subject']} {each['problem']}" for each in found)
 
 
 def diagnosed(place: Place, words: str) -> None:
-    eventually(f"the doctor to find {words}", lambda: words in doctor(place), pause=0.5)
+    saying("the doctor", lambda: doctor(place), words, pause=0.5)
+
+
+def saying(who: str, look: Callable[[], str], words: str, pause: float = PAUSE_SECONDS) -> None:
+    """Wait until what is said has these words in it; a failure quotes it."""
+    said = ""
+
+    def says() -> bool:
+        nonlocal said
+        said = look()
+        return words in said
+
+    try:
+        eventually(f"{who} to say: {words}", says, pause=pause)
+    except AssertionError as error:
+        error.add_note(f"{who} said at last: {said[-4000:]}")
+        raise
 
 
 def healed(place: Place, words: str) -> None:
@@ -182,12 +203,11 @@ def test_a_definition_of_a_newer_version_and_one_that_is_missing(place: Place) -
         with second_of(place, chart.kubeconfig_of(place.address, volcano.ACCOUNTS[CONTROLLERS]), CONTROLLERS) as second:
             second.says(words)
             diagnosed(place, f"error: vc-controller-manager says: {words}")
-            found = doctor(place)
-            assert f"error: CRD {CRD} does not serve {ours['name']}" in found
-            assert f"warning: CRD {CRD} has objects stored as v9, which this version does not know" in found
+            diagnosed(place, f"error: CRD {CRD} does not serve {ours['name']}")
+            diagnosed(place, f"warning: CRD {CRD} has objects stored as v9, which this version does not know")
             place.kubectl("delete", "crd", CRD)
             diagnosed(place, f"error: CRD {CRD} does not exist")
-            assert second.readiness()[0] == 500
+            eventually("the second daemon to be unready", lambda: second.readiness()[0] == 500)
             replace(place, good)
             second.is_ready()
             healed(place, CRD)

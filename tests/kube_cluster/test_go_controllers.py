@@ -8,10 +8,11 @@ import pytest
 from tools.kube import where
 
 from tests.kube_cluster import control_plane, local_server, volcano
+from tests.kube_cluster.jobs import gang
 from tests.kube_cluster.programs import Programs
 from tests.kubectl import binaries
 from tests.kubectl.harness import Kubectl
-from tests.kubectl.objects import config_map, deployment, vcjob
+from tests.kubectl.objects import config_map, deployment
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
@@ -112,10 +113,7 @@ def test_a_namespace_is_emptied_and_ends(kubectl: Kubectl) -> None:
 
 
 def test_a_gang_is_placed_by_volcano_beside_them(kubectl: Kubectl) -> None:
-    gang = vcjob("gang", minAvailable=2)
-    gang["spec"]["tasks"][0]["replicas"] = 2
-
-    kubectl.create(gang)
+    kubectl.create(gang("gang", 2))
 
     kubectl("wait", "--for=jsonpath={.status.state.phase}=Running", "vcjob/gang", "--timeout=90s")
     kubectl("delete", "vcjob", "gang", "--timeout=90s")

@@ -76,6 +76,7 @@ async def in_force(client: Client) -> None:
         await until(partial(is_given, client, *case))
     for resource, document, _ in {entry[0].plural: entry for entry in REFUSED}.values():
         await until(partial(is_refused, client, resource, document))
+    await until(partial(is_refused, client, resources.PODS, with_budget("0"), "kube-public"))
 
 
 async def is_given(
@@ -85,8 +86,8 @@ async def is_given(
     return made is not None and given in made.get("spec", {})
 
 
-async def is_refused(client: Client, resource: Resource[Any], document: JsonObject) -> bool:
-    return await judged(client, resource, document, "default" if resource.namespaced else None) == {}
+async def is_refused(client: Client, resource: Resource[Any], document: JsonObject, namespace: str = "default") -> bool:
+    return await judged(client, resource, document, namespace if resource.namespaced else None) == {}
 
 
 async def judged(
@@ -103,6 +104,12 @@ async def judged(
 
 def named(name: str, **spec: Any) -> JsonObject:
     return {"metadata": {"name": name}, "spec": spec}
+
+
+def with_budget(value: str) -> JsonObject:
+    """A pod of ours, for a namespace that no resource group takes to another scheduler."""
+    meta = {"name": "p", "annotations": {"volcano.sh/jdb-min-available": value}}
+    return {"metadata": meta, "spec": {**TEMPLATE["spec"], "schedulerName": "volcano"}}
 
 
 def with_policies(*policies: JsonObject) -> JsonObject:
@@ -187,13 +194,8 @@ def test_pods_with_bad_budgets_are_refused(address: Address) -> None:
     async def main() -> None:
         async with address.connected() as client:
             for value, good in (("2", True), ("50%", True), ("0", False), ("100%", False), ("x", False)):
-                annotations = {"volcano.sh/jdb-min-available": value}
-                pod = {
-                    "metadata": {"name": "p", "annotations": annotations, "namespace": "kube-public"},
-                    "spec": {**TEMPLATE["spec"], "schedulerName": "volcano"},
-                }
                 try:
-                    await client.create(resources.PODS.untyped, pod, "kube-public", dry_run=True)
+                    await client.create(resources.PODS.untyped, with_budget(value), "kube-public", dry_run=True)
                 except (Invalid, Forbidden) as refused:
                     assert not good, refused  # noqa: PT017
                     assert f'invalid value <"{value}">' in refused.message  # noqa: PT017

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.xdist_group("clusters")
 MEDDLED = (JOBS, PODGROUPS, PODS)
 PATIENT = 4
 TURNED_AWAY = 5
+BUS = "bus.volcano.sh/v1alpha1"
 COMMANDS = "commands.bus.volcano.sh"
 
 
@@ -138,7 +139,9 @@ def test_a_kind_that_goes_and_comes_back_is_found_again(site: Site, members: Mem
     eventually("the job to run", lambda: site.phase("before") == "Running")
     definition = site.kubectl.get("crd", COMMANDS)
     site.kubectl("delete", "crd", COMMANDS, "--timeout=90s")
-    eventually("the kind to be gone", lambda: "not found" in site.job("suspend", "before", fails=True).err)
+    commands = f"/apis/{BUS}/namespaces/{site.namespace}/commands"
+    eventually("the kind to be gone", lambda: "NotFound" in site.kubectl.run("get", "--raw", commands).err)
+    site.job("suspend", "before", fails=True)
 
     site.kubectl.create({**definition, "metadata": {"name": COMMANDS}, "status": {}})
     site.kubectl("wait", "--for=condition=Established", f"crd/{COMMANDS}", "--timeout=90s")
