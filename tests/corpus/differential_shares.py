@@ -13,14 +13,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import msgspec
-
 from tests.corpus import (
     differential_deviations as deviations,
     differential_invariants as invariants,
     differential_worlds as differential,
 )
-from tests.corpus.loader import Record, cases, corpus_root
+from tests.corpus.loader import Record, cases
 
 FAMILIES = (
     "default",
@@ -40,13 +38,6 @@ FAMILIES = (
 
 
 @cache
-def _confs() -> dict[str, Any]:
-    root = corpus_root()
-    path = root / "differential" / "confs.json" if root is not None else None
-    return msgspec.json.decode(path.read_bytes()) if path is not None and path.exists() else {}
-
-
-@cache
 def worlds(family: str) -> dict[str, Record]:
     return dict(cases("differential", family))
 
@@ -55,7 +46,7 @@ def worlds(family: str) -> dict[str, Record]:
 def decided(family: str, name: str) -> tuple[invariants.Outcome, dict[str, Any]]:
     """What we decide: with what it was decided on, for invariants, and by the levels of the corpus."""
     record = worlds(family)[name]
-    conf = differential.conf_of(record, _confs())
+    conf = differential.conf_of(record, differential.confs())
     cluster, decisions = differential.run(record, conf)
     outcome = invariants.Outcome(differential.cluster_of(record), conf, decisions)
     return outcome, differential.outcome(cluster, decisions)

@@ -7,11 +7,12 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import msgspec
 
-from tests.corpus.loader import Record
+from tests.corpus.loader import Record, corpus_root
 from volcano.api import keys, resources as api
 from volcano.scheduler import engine
 from volcano.scheduler.cluster.cluster import Cluster
@@ -32,6 +33,14 @@ PLAIN = (
     (api.RESOURCE_QUOTAS, "resourcequotas"),
 )
 RESERVED = ("name", "created", "phase", "running", "annotations")
+
+
+@cache
+def confs() -> dict[str, Any]:
+    """The configurations of all worlds."""
+    root = corpus_root()
+    path = root / "differential" / "confs.json" if root is not None else None
+    return msgspec.json.decode(path.read_bytes()) if path is not None and path.exists() else {}
 
 
 def conf_of(record: Record, confs: dict[str, Any]) -> Conf:
