@@ -30,8 +30,22 @@ class Skew:
         fresh.write_text(str(seconds))
         fresh.replace(self.file)
 
+    def site(self, folder: Path) -> Path:
+        """A folder for PYTHONPATH, by which every interpreter that is not isolated sees that time."""
+        folder.mkdir()
+        tests = Path(__file__).parents[2]
+        lines = "import sys", f"sys.path.append({str(tests)!r})", "from pathlib import Path"
+        last = "from tests.kube_cluster.skewed import install", f"install(Path({str(self.file)!r}))"
+        (folder / "sitecustomize.py").write_text("\n".join((*lines, *last, "")))
+        return folder
+
     def command(self, module: str) -> list[str]:
         return [sys.executable, __file__, str(self.file), module]
+
+
+def now() -> datetime.datetime:
+    """The true time."""
+    return true_now(datetime.UTC)
 
 
 def install(file: Path) -> None:
@@ -40,14 +54,14 @@ def install(file: Path) -> None:
     def ahead() -> float:
         return float(file.read_text())
 
-    def now(tz: datetime.tzinfo | None = None) -> datetime.datetime:
+    def skewed_now(tz: datetime.tzinfo | None = None) -> datetime.datetime:
         return true_now(tz) + datetime.timedelta(seconds=ahead())
 
     time.time = lambda: true_time() + ahead()
     time.time_ns = lambda: int(time.time() * 1e9)
     # A class of our own would not do: types of fields are looked up by what `datetime.datetime` is.
     attributes: dict[str, Any] = gc.get_referents(datetime.datetime.__dict__)[0]
-    attributes["now"] = staticmethod(now)
+    attributes["now"] = staticmethod(skewed_now)
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(datetime.datetime))
 
 

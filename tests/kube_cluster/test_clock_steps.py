@@ -10,13 +10,13 @@ import datetime
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.kube_cluster import control_plane, volcano
-from tests.kube_cluster.jobs import gang
-from tests.kube_cluster.skewed import Skew
+from tests.kube_cluster.jobs import gang, hourly, patient
+from tests.kube_cluster.skewed import Skew, now
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
@@ -96,32 +96,6 @@ def test_an_hour_forward_and_back(place: Place, skew: Skew) -> None:
     place.were_done_once(["expiring", "kept"], 1)
     place.kubectl("delete", CRON_JOBS, "hourly", "--wait=false")
     place.kubectl("delete", "vcjob", "across", "ahead", "behind", "kept", "patient", "--wait=false")
-
-
-def patient(name: str) -> dict[str, Any]:
-    """A job of which one pod fails, and that is aborted half an hour later."""
-    job = gang(name, 2, "sh", "-c", 'test "$VC_TASK_INDEX" != 0 && sleep 600', plugins={"env": []})
-    job["spec"]["minAvailable"] = 1
-    job["spec"]["policies"] = [{"event": "PodFailed", "action": "AbortJob", "timeout": "30m"}]
-    return job
-
-
-def hourly(name: str, at: datetime.datetime) -> dict[str, Any]:
-    """A cronjob that starts a job at this minute of each hour."""
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "CronJob",
-        "metadata": {"name": name},
-        "spec": {
-            "schedule": f"{at.minute} * * * *",
-            "timeZone": "Etc/UTC",
-            "jobTemplate": {"spec": gang(name, 1)["spec"]},
-        },
-    }
-
-
-def now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 def put(place: Place, skew: Skew, ahead: datetime.timedelta, step: str) -> None:

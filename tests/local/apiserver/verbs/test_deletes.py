@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
+
+import pytest
 
 from tests.local.apiserver.api import CONFIGMAPS, PODS, api, configmap, numbers, pod
+from tests.waiting import until
 from volcano.local.apiserver.strategies import events
 
 
@@ -133,3 +137,23 @@ async def test_events_live_for_an_hour(monkeypatch: object) -> None:
         assert (await call.get(path)).names == ["e"]
         await asyncio.sleep(0.2)
         assert (await call.get(path)).names == []
+
+
+@pytest.mark.parametrize("step", [7200.0, -7200.0], ids=["forward", "back"])
+async def test_events_live_as_long_though_the_clock_is_set(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
+    true_time = time.time
+    monkeypatch.setattr(events, "_SWEEP_SECONDS", 0.2)
+    monkeypatch.setattr(events, "LIFETIME_SECONDS", 3600.0 if step > 0 else 0.1)
+    path = "/api/v1/namespaces/default/events"
+    async with api() as call:
+        await call.made(path, {"metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "namespace": "default"}})
+        monkeypatch.setattr(time, "time", lambda: true_time() + step)
+
+        async def is_gone() -> bool:
+            return (await call.get(path)).names == []
+
+        if step > 0:
+            await asyncio.sleep(0.4)
+            assert not await is_gone()
+        else:
+            await until(is_gone)
