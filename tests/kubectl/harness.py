@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from tests.kubectl.terminals import at_terminal
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from tests.kubectl.terminals import Terminal
 
 READY_SECONDS = 120.0
 
@@ -83,6 +87,10 @@ class Kubectl:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def at_terminal(self, *args: str) -> AbstractContextManager[Terminal]:
+        """Start kubectl in a terminal of its own, until the end of the context."""
+        return at_terminal(self._argv(args), self._env(None))
 
     def create(self, *documents: Any) -> Result:
         return self("create", "-f", "-", stdin=yaml.safe_dump_all(documents))

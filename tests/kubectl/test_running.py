@@ -12,6 +12,7 @@ import pytest
 
 from tests.kube_cluster.programs import free_ports
 from tests.kubectl.objects import deployment, pod, vcjob
+from tests.kubectl.terminals import COLUMNS, ROWS
 from tests.waiting import eventually
 
 if TYPE_CHECKING:
@@ -220,6 +221,18 @@ def test_a_container_reads_what_is_typed(kubectl: Kubectl) -> None:
             kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/many", "--timeout=90s")
         first.stdin.close()
     assert kubectl("logs", "many").out in ("one and two\n", "two and one\n")
+
+
+def test_a_shell_is_run_at_a_terminal(kubectl: Kubectl) -> None:
+    """It knows the size of the caller's, Ctrl-C goes to what it runs, and its exit code becomes kubectl's."""
+    run = ("run", "p", "-it", "--rm", "--restart=Never", "--image=none", "--pod-running-timeout=90s", "--command")
+    with kubectl.at_terminal(*run, "--", "sh") as terminal:
+        sized = f"until stty size | grep -q '{ROWS} {COLUMNS}'; do sleep 0.1; done; echo si''zed"
+        terminal.type(f"{sized}; sleep 600\r", until="sized")
+        terminal.type("\x03", until="^C")
+        terminal.type("exit 3\r", until="terminated (Error)")
+        assert terminal.exit_code() == 3
+    assert "not found" in kubectl("get", "pod", "p", fails=True).err
 
 
 @pytest.mark.parametrize("over", ["websocket", "spdy"])

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import volcano
 from tests.kube_cluster.skewed import Skew
 from tests.local.node.pods import container_plan, pod_plan
 from tests.waiting import eventually
+from volcano.local.node.attach import follow_size
 from volcano.local.node.supervisor import record
 from volcano.local.node.supervisor.documents import ActionPlan, Mount, PodPlan, PodReport, ProbePlan
 from volcano.local.node.supervisor.isolation import available
@@ -193,6 +195,36 @@ def test_a_container_that_runs_again_reads_from_a_new_pipe(supervised: Supervise
         eventually("what was typed", lambda run=run, word=word: supervised.log(run=run) == word)
     supervised.finished()
     assert not pipe.exists()
+
+
+def test_a_container_with_a_terminal_is_typed_to_and_interrupted(supervised: Supervised) -> None:
+    script = "printf 'ready? '; read word; trap 'stty size; exit 3' INT; echo heard; while :; do sleep 0.1; done"
+    supervised.start(pod_plan(container_plan("sh", "-c", script, input="open", tty=True)))
+    supervised.running()
+    inputs = supervised.root / "pods/u1/inputs"
+    records = supervised.root / "pods/u1/logs/main/0.log"
+    eventually("the question, which ends no line", lambda: records.exists() and " P ready? " in records.read_text())
+
+    (inputs / "main").write_text("yes\n")
+    eventually("the answer", lambda: "heard" in supervised.log())
+    follow_size(inputs / "main.terminal", b'{"Width": 100, "Height": 40}')
+    (inputs / "main").write_text("\x03")
+
+    assert first_exit(supervised.finished()) == (3, "Error")
+    assert "40 100" in supervised.log()
+    assert list(inputs.iterdir()) == []
+
+
+def test_what_is_typed_ahead_waits_until_it_is_read(supervised: Supervised) -> None:
+    script = f"stty -echo; echo quiet; until [ -e {supervised.root}/go ]; do sleep 0.1; done; wc -l"
+    supervised.start(pod_plan(container_plan("sh", "-c", script, input="open", tty=True)))
+    eventually("the echo to be off", lambda: "quiet" in supervised.log())
+    pipe = supervised.root / "pods/u1/inputs/main"
+    typing = threading.Thread(target=pipe.write_text, args=("word\n" * 40_000 + "\x04",), daemon=True)
+    typing.start()
+    (supervised.root / "go").touch()
+    supervised.finished()
+    assert supervised.log().split() == ["quiet", "40000"]
 
 
 def test_a_failing_container_runs_again_and_its_earlier_log_stays(supervised: Supervised) -> None:

@@ -6,6 +6,7 @@ Neighbours: `logs` follows what it says, `supervisor.pod` holds the pipe that it
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 from collections.abc import AsyncIterator, Callable
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from volcano.http import websocket
 from volcano.local.node.channels import ChannelSession
-from volcano.local.node.exec import END, ERROR, STDERR, STDIN, STDOUT, failure, verdict
+from volcano.local.node.exec import END, ERROR, RESIZE, STDERR, STDIN, STDOUT, failure, resize, verdict
 from volcano.local.node.ports import Inflow
 
 
@@ -70,25 +71,42 @@ async def _writable(pipe: int) -> None:
         loop.remove_writer(pipe)
 
 
+def follow_size(device: Path, content: bytes) -> None:
+    """Give a container's terminal the size that the resize channel tells."""
+    with contextlib.suppress(OSError):  # the container has ended
+        terminal = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            resize(terminal, content)
+        finally:
+            os.close(terminal)
+
+
 class AttachSession(ChannelSession):
-    """Passes on what the container writes and, with `typing`, what it reads, until it has ended or the caller goes."""
+    """Passes on what the container writes and, with `typing`, what it reads, until it has ended or the caller goes.
+
+    `terminal` is the device of the container's, which follows the size of the caller's.
+    """
 
     def __init__(
         self,
         spoken: AsyncIterator[tuple[bool, bytes]],
         typing: Typing | None,
+        terminal: Path | None,
         transport: asyncio.Transport,
         rest: bytes,
     ) -> None:
         self._spoken = spoken
         self._typing = typing
+        self._terminal = terminal
         self._inflow = Inflow(transport)
         super().__init__(transport, rest)
 
     def _receive(self, channel: int, content: bytes) -> None:
-        if self._typing is None:
+        if channel == RESIZE and self._terminal is not None:
+            follow_size(self._terminal, content)
+        elif self._typing is None:
             return
-        if channel == STDIN and content:
+        elif channel == STDIN and content:
             self._typing.put(content, self._inflow)
         elif channel == END and content[:1] == bytes([STDIN]):
             self._typing.put(b"", self._inflow)

@@ -103,14 +103,17 @@ class Endpoint:
         number = state["restarts"]
         is_running = _is_running(run, container, number)
 
+        terminal = layout.terminal(container) if plan.get("tty") and request.flag("tty") else None
+
         def typed() -> None:
-            if plan.get("input") == "once":
+            if plan.get("input") == "once" and not plan.get("tty"):  # a terminal waits for the next who types
                 pipe.unlink(missing_ok=True)
                 run.wake()
 
         def attached(transport: asyncio.Transport, rest: bytes) -> AttachSession:
             typing = Typing(pipe, typed) if request.flag("input") and plan.get("input") else None
-            return AttachSession(spoken(folder, container, number, is_running), typing, transport, rest)
+            spoken_words = spoken(folder, container, number, is_running, soon=terminal is not None)
+            return AttachSession(spoken_words, typing, terminal, transport, rest)
 
         return _taken_over(request, "attach", attached)
 

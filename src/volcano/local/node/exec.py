@@ -21,7 +21,7 @@ from typing import cast
 import volcano
 from volcano.http import websocket
 from volcano.local.node.channels import ChannelSession
-from volcano.local.node.supervisor.documents import ContainerPlan
+from volcano.local.node.supervisor.documents import TERMINAL_KIND, ContainerPlan
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 STDIN, STDOUT, STDERR, ERROR, RESIZE, END = 0, 1, 2, 3, 4, 255
@@ -55,7 +55,7 @@ class ExecSession(ChannelSession):
         if channel == STDIN and self._command.stdin:
             self._feed(content)
         elif channel == RESIZE and self._terminal is not None:
-            self._resize(content)
+            resize(self._terminal, content)
         elif channel == END and content[:1] == b"\x00":
             self._end_input()
 
@@ -80,7 +80,7 @@ class ExecSession(ChannelSession):
             "target": command.target,
             "tty": command.tty,
             **{key: container[key] for key in ("folder", "user", "group")},
-            "env": {**container["env"], **({"TERM": "xterm"} if command.tty else {})},
+            "env": {**container["env"], **({"TERM": TERMINAL_KIND} if command.tty else {})},
         }
         nothing = asyncio.subprocess.PIPE if command.stdin else asyncio.subprocess.DEVNULL
         self._process = await asyncio.create_subprocess_exec(
@@ -130,17 +130,19 @@ class ExecSession(ChannelSession):
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
 
-    def _resize(self, content: bytes) -> None:
-        with contextlib.suppress(ValueError, KeyError, TypeError, struct.error):
-            size = json.loads(content)
-            packed = struct.pack("HHHH", int(size["Height"]), int(size["Width"]), 0, 0)
-            fcntl.ioctl(cast(int, self._terminal), termios.TIOCSWINSZ, packed)
-
     def _kill(self) -> None:
         """Whoever asked has gone, or the command has ended: nothing of it stays."""
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def resize(terminal: int, content: bytes) -> None:
+    """Follow what the resize channel says; what it cannot mean is passed over."""
+    with contextlib.suppress(ValueError, KeyError, TypeError, struct.error):
+        size = json.loads(content)
+        packed = struct.pack("HHHH", int(size["Height"]), int(size["Width"]), 0, 0)
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, packed)
 
 
 def verdict(status: int) -> dict[str, object]:

@@ -86,6 +86,10 @@ class PodLayout:
         """The named pipe that a container with `stdin: true` reads."""
         return self.root / documents.INPUT_FOLDER / _part(container)
 
+    def terminal(self, container: str) -> Path:
+        """The link to the device that a container with `tty: true` has for its terminal."""
+        return self.root / documents.INPUT_FOLDER / f"{_part(container)}{documents.TERMINAL_SUFFIX}"
+
     def work(self, container: str) -> Path:
         """The working folder of a container that asks for none."""
         return self.root / "work" / _part(container)

@@ -15,6 +15,7 @@ from volcano.local.node.supervisor.logs import log_path, older_path
 
 _BLOCK_BYTES = 256 * 1024
 _POLL_SECONDS = 0.1
+_ECHO_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,12 @@ def render(record: bytes, options: LogOptions) -> bytes:
 
 
 async def spoken(
-    folder: Path, container: str, run: int, is_running: Callable[[], bool]
+    folder: Path, container: str, run: int, is_running: Callable[[], bool], *, soon: bool = False
 ) -> AsyncIterator[tuple[bool, bytes]]:
-    """What a container writes from now on until it ends, for `kubectl attach`: whether to standard error, and what."""
+    """What a container writes from now on until it ends, for `kubectl attach`: whether to standard error, and what.
+
+    `soon` enough for one who types and waits for the echo.
+    """
     current = Path(log_path(str(folder), container, run))
     reached = next((end for _, end in _starts(folder, container, run, 0)), 0)
     while True:
@@ -59,7 +63,7 @@ async def spoken(
                 yield record.split(b" ", 2)[1:2] == [b"stderr"], render(record, LogOptions())
         if not running:
             return
-        await asyncio.sleep(_POLL_SECONDS)
+        await asyncio.sleep(_ECHO_SECONDS if soon else _POLL_SECONDS)
 
 
 def tail_offset(path: Path, lines: int) -> int:

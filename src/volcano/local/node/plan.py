@@ -16,7 +16,7 @@ from volcano.local.node import actions, environment, volumes
 from volcano.local.node.layout import Layout, PodLayout
 from volcano.local.node.rewriting import rewrite, volume_variable
 from volcano.local.node.sources import PlanError, PodFacts, Sources
-from volcano.local.node.supervisor.documents import ContainerPlan, Mount, PodPlan, RestartPolicy
+from volcano.local.node.supervisor.documents import TERMINAL_KIND, ContainerPlan, Mount, PodPlan, RestartPolicy
 
 BACKOFF_BASE_SECONDS = 10.0
 BACKOFF_CAP_SECONDS = 300.0
@@ -112,6 +112,8 @@ class _Planner:
 
     def container(self, container: JsonObject, spec: JsonObject) -> ContainerPlan:
         base = {**self._machine.base_environment, "HOSTNAME": self._facts.hostname}
+        if container.get("tty"):
+            base["TERM"] = TERMINAL_KIND
         env = environment.environment_of(container, self._facts, self._sources, base)
         mounts = self._mounts(container, env)
         arguments = [*container["command"], *(container.get("args") or [])]
@@ -138,6 +140,7 @@ class _Planner:
             "post_start": actions.hook_plan(container, "postStart", self._facts.pod_ip),
             "pre_stop": actions.hook_plan(container, "preStop", self._facts.pod_ip),
             "input": "" if not container.get("stdin") else "once" if container.get("stdinOnce") else "open",
+            "tty": bool(container.get("tty")),
         }
 
     @property

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import resource
 import signal
+import termios
 from typing import NamedTuple
 
 from volcano.local.node.supervisor import isolation
 from volcano.local.node.supervisor.documents import ContainerPlan, PodPlan
+from volcano.local.node.supervisor.inputs import Terminal
 from volcano.local.node.supervisor.record import birth_of
 
 START_ERROR_CODE = 128
@@ -21,35 +24,50 @@ _SHELL_SCRIPT_HINT = "a script needs a first line such as #!/bin/sh"
 
 
 class Process(NamedTuple):
-    """A forked container that has not run its command yet: it waits at `gate` and reports failure on `fault`."""
+    """A forked container that has not run its command yet: it waits at `gate` and reports failure on `fault`.
+
+    `outputs` are what it writes, then its errors, unless it has a terminal, which is both.
+    """
 
     pid: int
     birth: str
     gate: int
     fault: int
-    output: int
-    errors: int
+    outputs: tuple[int, ...]
 
 
-def fork(plan: PodPlan, container: ContainerPlan, kernel: isolation.Kernel, scratch: str, typed: int) -> Process:
+def fork(
+    plan: PodPlan,
+    container: ContainerPlan,
+    kernel: isolation.Kernel,
+    scratch: str,
+    typed: int,
+    terminal: Terminal | None = None,
+) -> Process:
     """A child in a session of its own, held before exec until `release`; it ends by itself if this process does.
 
-    `typed` is what it reads, and closed here.
+    `typed` is what it reads, and closed here; of a `terminal`, it is the container's end.
     """
     gate_out, gate = os.pipe()
     fault, fault_in = os.pipe()
-    output, output_in = os.pipe()
-    errors, errors_in = os.pipe()
+    outputs, streams = _outputs(typed) if terminal is None else ((terminal.shown,), (typed, typed, typed))
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         os.close(gate)
-        _become(plan, container, kernel, scratch, parent, gate_out, fault_in, (typed, output_in, errors_in))
-    for fd in (gate_out, fault_in, typed, output_in, errors_in):
+        _become(plan, container, kernel, scratch, parent, gate_out, fault_in, streams, has_terminal=len(outputs) == 1)
+    for fd in {gate_out, fault_in, *streams}:
         os.close(fd)
+    return Process(pid, birth_of(pid), gate, fault, outputs)
+
+
+def _outputs(typed: int) -> tuple[tuple[int, int], tuple[int, int, int]]:
+    """Pipes for what a container writes and for its errors: our ends, and its streams."""
+    output, output_in = os.pipe()
+    errors, errors_in = os.pipe()
     for fd in (output, errors):
         os.set_blocking(fd, False)
-    return Process(pid, birth_of(pid), gate, fault, output, errors)
+    return (output, errors), (typed, output_in, errors_in)
 
 
 def release(process: Process) -> str:
@@ -94,6 +112,8 @@ def _become(
     gate: int,
     fault: int,
     streams: tuple[int, int, int],
+    *,
+    has_terminal: bool,
 ) -> None:
     """Turn the child into the container. Never returns."""
     try:
@@ -102,6 +122,8 @@ def _become(
         if os.getppid() != parent or os.read(gate, 1) != b"1":
             os._exit(START_ERROR_CODE)
         _redirect(*streams)
+        if has_terminal:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         _limit(container)
         if plan["isolate"]:
             isolation.enter(kernel, plan["hostname"], container["mounts"], container["folder"], scratch)

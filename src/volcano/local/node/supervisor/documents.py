@@ -14,6 +14,10 @@ LOCK_FILE = "lock"
 LOG_FOLDER = "logs"
 INPUT_FOLDER = "inputs"
 """A named pipe per container that reads what is typed; once nobody may type any more, the pipe's name is gone."""
+TERMINAL_SUFFIX = ".terminal"
+"""Of the link beside it that leads to the device of the container's terminal, where it has one."""
+TERMINAL_KIND = "xterm"
+"""What programs in a terminal take it for (TERM), as in other runtimes of containers."""
 EVENTS_PIPE = "events"
 
 RestartPolicy = Literal["Always", "OnFailure", "Never"]
@@ -57,7 +61,8 @@ class ProbePlan(TypedDict):
 class ContainerPlan(TypedDict):
     """`cgroups` are the folders of the container's cgroups: one with cgroup v2, one for each controller with v1.
 
-    `input` says whether it reads what is typed: never, always, or until the first who types has ended.
+    `input` says whether it reads what is typed: never, always, or until the first who types has ended; `tty` whether it
+    has a terminal for its streams.
     """
 
     name: str
@@ -74,6 +79,7 @@ class ContainerPlan(TypedDict):
     post_start: ActionPlan | None
     pre_stop: ActionPlan | None
     input: NotRequired[Literal["", "open", "once"]]
+    tty: NotRequired[bool]
 
 
 class PodPlan(TypedDict):

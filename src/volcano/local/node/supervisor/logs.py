@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 
 LONGEST_LINE_BYTES = 16 * 1024
 LARGEST_FILE_BYTES = 50 * 1024 * 1024
 _READ_BYTES = 64 * 1024
+_STREAMS = ("stdout", "stderr")
 
 
 def log_path(folder: str, container: str, run: int) -> str:
@@ -56,12 +58,16 @@ class LogFile:
 
 
 class Stream:
-    """One output pipe of a container on its way into the log."""
+    """One output of a container, a pipe or its terminal, on its way into the log.
 
-    def __init__(self, fd: int, name: str, log: LogFile) -> None:
+    `prompts` says that somebody may answer: then even what ends no line is logged at once.
+    """
+
+    def __init__(self, fd: int, name: str, log: LogFile, *, prompts: bool = False) -> None:
         self.fd = fd
         self._name = name.encode()
         self._log = log
+        self._longest_rest = 0 if prompts else LONGEST_LINE_BYTES
         self._rest = b""
 
     def pump(self) -> bool:
@@ -83,6 +89,8 @@ class Stream:
             chunk = os.read(self.fd, _READ_BYTES)
         except BlockingIOError:
             return None
+        except OSError:  # Linux: nobody has the terminal any more
+            chunk = b""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         self._append(lines)
         return chunk
@@ -96,7 +104,7 @@ class Stream:
                 records.append(part + line[:LONGEST_LINE_BYTES] + b"\n")
                 line = line[LONGEST_LINE_BYTES:]  # noqa: PLW2901
             records.append(whole + line + b"\n")
-        while len(self._rest) > LONGEST_LINE_BYTES:
+        while len(self._rest) > self._longest_rest:
             records.append(part + self._rest[:LONGEST_LINE_BYTES] + b"\n")
             self._rest = self._rest[LONGEST_LINE_BYTES:]
         if records:
@@ -110,14 +118,14 @@ class Outputs:
         self._folder = folder
         self._open: dict[str, tuple[LogFile, list[Stream]]] = {}
 
-    def open(self, name: str, run: int, output: int, errors: int) -> None:
-        """Log both pipes of a container's run; of earlier runs only the last one's log is kept."""
+    def open(self, name: str, run: int, outputs: Sequence[int], *, prompts: bool) -> None:
+        """Log what a container's run writes, and its errors; of earlier runs only the last one's log is kept."""
         outdated = log_path(self._folder, name, run - 2)
         for path in (outdated, older_path(outdated)):
             if os.path.exists(path):
                 os.unlink(path)
         log = LogFile(log_path(self._folder, name, run))
-        self._open[name] = (log, [Stream(output, "stdout", log), Stream(errors, "stderr", log)])
+        self._open[name] = (log, [Stream(*each, log, prompts=prompts) for each in zip(outputs, _STREAMS, strict=False)])
 
     def close(self, name: str) -> None:
         """The container has ended: log what is left."""

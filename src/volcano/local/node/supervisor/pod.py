@@ -5,7 +5,6 @@ Neighbours: `lifecycle` decides, `containers` and `logs` act, `zygote` forks thi
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import select
@@ -30,6 +29,7 @@ from volcano.local.node.supervisor.documents import (
     StopOrder,
     new_pod_report,
 )
+from volcano.local.node.supervisor.inputs import Inputs, Terminal
 from volcano.local.node.supervisor.isolation import Kernel
 from volcano.local.node.supervisor.logs import Outputs
 from volcano.local.node.supervisor.probes import Probes, Verdict
@@ -60,12 +60,12 @@ class PodSupervisor:
         self._plan = cast("PodPlan", record.read(os.path.join(folder, PLAN_FILE)))
         self._all = [*self._plan["init"], *self._plan["containers"]]
         self._report = self._recover(cast("PodReport | None", record.read(os.path.join(folder, REPORT_FILE))))
+        self._inputs = Inputs(os.path.join(folder, INPUT_FOLDER))
         self._outputs = Outputs(os.path.join(folder, LOG_FOLDER))
         self._probes = Probes(kernel)
         self._hooks: dict[int, ContainerPlan] = {}
         self._late: dict[int, float] = {}
         self._starved: dict[str, int] = {}
-        self._inputs: dict[str, int] = {}
         self._kill_at: float | None = None
         self._is_saved = False
         self._is_announced = False
@@ -139,7 +139,8 @@ class PodSupervisor:
             time.sleep(RETRY_SECONDS)
         for container, process in forked:
             run = self._report["containers"][container["name"]]["restarts"]
-            self._outputs.open(container["name"], run, process.output, process.errors)
+            prompts = bool(container.get("input") or container.get("tty"))
+            self._outputs.open(container["name"], run, process.outputs, prompts=prompts)
             self._starved[container["name"]] = containers.out_of_memory_kills(container)
             fault = containers.release(process)
             if fault:
@@ -151,7 +152,7 @@ class PodSupervisor:
 
     def _fork(self, container: ContainerPlan) -> containers.Process:
         scratch = os.path.join(self._folder, "view")
-        process = containers.fork(self._plan, container, self._kernel, scratch, self._open_input(container))
+        process = containers.fork(self._plan, container, self._kernel, scratch, *self._open_input(container))
         name = container["name"]
         state = self._report["containers"][name]
         self._report["containers"][name] = lifecycle.started(
@@ -159,29 +160,13 @@ class PodSupervisor:
         )
         return process
 
-    def _open_input(self, container: ContainerPlan) -> int:
-        """What the container reads: nothing, or a pipe that is held open here, so that it waits while nobody types."""
-        if container.get("input"):
-            path = self._input_path(container["name"])
-            self._close_input(container["name"])
-            try:
-                os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-                os.mkfifo(path, 0o600)
-                self._inputs[container["name"]] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-                return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            except OSError as error:
-                print(f"pod {self._plan['uid']}: {container['name']} reads no input: {error}", flush=True)
-        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-
-    def _close_input(self, name: str) -> None:
-        held = self._inputs.pop(name, None)
-        if held is not None:
-            os.close(held)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._input_path(name))
-
-    def _input_path(self, name: str) -> str:
-        return os.path.join(self._folder, INPUT_FOLDER, name)
+    def _open_input(self, container: ContainerPlan) -> tuple[int, Terminal | None]:
+        """What the container reads, which is nothing where its pipe or terminal cannot be made."""
+        try:
+            return self._inputs.open(container)
+        except OSError as error:
+            print(f"pod {self._plan['uid']}: {container['name']} reads no input: {error}", flush=True)
+            return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), None
 
     def _fail_start(self, container: ContainerPlan, process: containers.Process, fault: str) -> None:
         os.waitpid(process.pid, 0)
@@ -245,7 +230,7 @@ class PodSupervisor:
         self._probes.end(name)
         self._late.pop(state["pid"], None)
         self._outputs.close(name)
-        self._close_input(name)
+        self._inputs.close(name)
         self._report["containers"][name] = lifecycle.ended(self._plan, container, state, exit_)
         self._is_saved = False
 
@@ -261,8 +246,7 @@ class PodSupervisor:
             self._kill_at = None
             for container in self._running():
                 self._signal(container, signal.SIGKILL)
-        for name in [name for name in self._inputs if not os.path.exists(self._input_path(name))]:
-            self._close_input(name)  # who typed has ended, and nobody else may
+        self._inputs.close_ended()
         for pid, kill_at in list(self._late.items()):
             if self._clock.now() >= kill_at:
                 del self._late[pid]
@@ -354,9 +338,14 @@ class PodSupervisor:
         poller.register(self._wake, select.POLLIN)
         for fd in self._outputs.fds():
             poller.register(fd, select.POLLIN)
+        typed = self._inputs.polled()
+        for fd, event in typed.items():
+            poller.register(fd, event)
         for fd, _ in poller.poll(self._timeout_milliseconds()):
             if fd == self._wake:
                 os.read(self._wake, 4096)
+            elif fd in typed:
+                self._inputs.pump()
             else:
                 self._outputs.pump(fd)
 
