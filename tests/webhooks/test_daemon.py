@@ -384,6 +384,42 @@ def test_with_an_authority_for_clients_only_its_bearers_are_answered(tmp_path: P
     run(scenario)
 
 
+def test_whoever_has_not_heard_that_a_replica_goes_is_answered_still():
+    """Each answer is the last on its connection; then nobody listens."""
+
+    async def scenario() -> None:
+        [port, health], stop, serving = free_ports(2), asyncio.Event(), asyncio.get_running_loop().create_future()
+        where = f"--listen-address=127.0.0.1:{port}", f"--webhook-url=https://127.0.0.1:{port}"
+        delay = f"--healthz-address=127.0.0.1:{health}", "--shutdown-delay-duration=1h", "--graceful-shutdown-time=1s"
+        async with api() as client:
+            running = asyncio.create_task(manager.run(client, parse([*where, *delay]), stop, serving.set_result))
+            await serving
+            context = client_context(authority=await registered_bundle(client))
+            http = HttpClient(Endpoint("127.0.0.1", port, context))
+            probes = HttpClient(Endpoint("127.0.0.1", health))
+            review = msgspec.json.encode({"request": {"uid": "u"}})
+            first = await post(http, "/jobs/validate", review)
+            stop.set()
+            await until(lambda: is_unready(probes))
+            answers = [await post(http, "/jobs/validate", review) for _ in range(3)]
+
+            assert [answer.status for answer in answers] == [first.status] * 3
+            assert [answer.headers.get("connection") for answer in (first, *answers)] == [None, *["close"] * 3]
+            running.cancel()
+            await asyncio.wait({running})
+            with pytest.raises(ConnectionError):
+                await post(http, "/jobs/validate", review)
+            await http.close()
+            await probes.close()
+
+    run(scenario)
+
+
+async def is_unready(probes: HttpClient) -> bool:
+    answer = await probes.request("GET", "/readyz?verbose")
+    return answer.status == 500 and b"shutting down" in answer.content
+
+
 def test_resource_groups_are_read_again_when_they_change(tmp_path: Path):
     async def scenario() -> None:
         conf = tmp_path / "admission.conf"

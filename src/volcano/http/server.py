@@ -71,6 +71,10 @@ class Server:
         if self._empty is not None and not self.connections:
             self._empty.set()
 
+    def retire(self) -> None:
+        """Go on, but let each answer be the last on its connection: `close` is near, and others are to be asked."""
+        self.draining = True
+
     async def close(self, grace_seconds: float = 5.0) -> None:
         """Stop accepting, let requests in flight finish for up to `grace_seconds`, then cut what is left."""
         self.draining = True

@@ -21,7 +21,7 @@ from volcano.http.lifetime import LOG_FORMAT, loop_factory, stop_on_signals, unt
 from volcano.http.message import Handler, Request, Response
 from volcano.http.metrics import Registry
 from volcano.http.process import process_metrics
-from volcano.http.server import Limits, serve
+from volcano.http.server import Limits, Server, serve
 from volcano.kube.client import Client
 from volcano.kube.complaints import Complaints
 from volcano.kube.config import ConfigError, load
@@ -93,7 +93,10 @@ async def run(
         unread = groups.problem if groups is not None else None
         return "; ".join(filter(None, (world.complaint(), presence.complaint(), unread))) or None
 
-    ready = {"informers": world.problem, "registration": presence.problem}
+    def leaving() -> str | None:
+        return "shutting down" if stop.is_set() else None
+
+    ready = {"informers": world.problem, "registration": presence.problem, "shutdown": leaving}
     remarks = {"version": version.remark, "complaint": complaint}
     measured = HealthApp(registry, process_metrics(), ready=ready, remarks=remarks)
     probes = measured if options.client_authority is None else HealthApp(ready=ready, remarks=remarks)
@@ -113,7 +116,17 @@ async def run(
         log.info("serving %s on port %d", ", ".join(rule.path for rule in options.rules), server.port)
         serving(server.port)
         kept = [presence.keep(), *([refresh(groups)] if groups is not None else [])]
-        await until_stopped(stop, *(asyncio.create_task(each) for each in kept), *watches)
+        gone = asyncio.Event()
+        kept.append(farewell(stop, server, options.delay_seconds, gone))
+        await until_stopped(gone, *(asyncio.create_task(each) for each in kept), *watches)
+
+
+async def farewell(stop: asyncio.Event, server: Server, seconds: float, gone: asyncio.Event) -> None:
+    """When told to stop: for a while go on as ever, for whoever has not yet heard that others are to be asked."""
+    await stop.wait()
+    server.retire()
+    await asyncio.sleep(seconds)
+    gone.set()
 
 
 def either(webhooks: Webhooks, measured: HealthApp) -> Handler:

@@ -49,6 +49,9 @@ class Flags:
     admission_conf: str = flag("", "path of the resource-group file; pods are mutated only with one")
     enable_healthz: bool = flag(True, "serve /healthz, /readyz and /metrics")
     healthz_address: str = flag(":11251", "address of /healthz, /readyz and /metrics")
+    shutdown_delay_duration: float = flag(
+        0.0, "how long to go on serving at the end, unready, until nobody asks any more", seconds=True
+    )
     graceful_shutdown_time: float = flag(30.0, "how long requests in flight may take at the end", seconds=True)
     enable_queue_allocated_pods_check: bool = flag(False, "do not let queues with allocated pods be deleted")
     max_queue_depth: int = flag(5, "levels of queues below root")
@@ -79,6 +82,7 @@ class Options:
     port: int
     health_address: str | None
     graceful_seconds: float
+    delay_seconds: float = 0.0
     admission_conf: Path | None = None
     secret_name: str = SECRET_NAME
     certificate_files: tuple[Path, Path, Path] | None = None
@@ -108,6 +112,7 @@ def parse(arguments: Sequence[str]) -> Options:
         port=port,
         health_address=given.healthz_address if given.enable_healthz else None,
         graceful_seconds=given.graceful_shutdown_time,
+        delay_seconds=given.shutdown_delay_duration,
         admission_conf=Path(given.admission_conf) if given.admission_conf else None,
         secret_name=given.webhook_secret_name,
         certificate_files=_certificate_files(given),
