@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
+import random
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -52,8 +53,10 @@ def _now() -> datetime.datetime:
 class Informers:
     """One informer per kind of object, shared by all controllers, one generation of them after another."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, rng: random.Random | None = None) -> None:
+        """`rng` draws how long the informers wait after failures."""
         self._client = client
+        self._rng = rng
         self._shared: dict[tuple[Any, ...], Informer[Any]] = {}
         self._followed: Followed = []
         self._handlers: list[tuple[Informer[Any], EventHandler[Any]]] = []
@@ -68,7 +71,7 @@ class Informers:
         key = (resource.group, resource.version, resource.plural, resource.type)
         informer: Informer[T] | None = self._shared.get(key)
         if informer is None:
-            informer = self._shared[key] = Informer(self._client, resource)
+            informer = self._shared[key] = Informer(self._client, resource, rng=self._rng)
         self._followed.append(informer)
         if handler is not None:
             self.tell(informer, handler)
@@ -80,7 +83,9 @@ class Informers:
         informer: Informer[T] | None = self._shared.get(key)
         if informer is None:
             field_selector = f"metadata.name={name}"
-            informer = Informer(self._client, resource, namespace=namespace, field_selector=field_selector)
+            informer = Informer(
+                self._client, resource, namespace=namespace, field_selector=field_selector, rng=self._rng
+            )
             self._shared[key] = informer
         self._followed.append(informer)
         self.tell(informer, handler)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
@@ -71,6 +72,7 @@ class Server:
         self._forgotten: defaultdict[str, int] = defaultdict(int)
         self._streams: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
         self._broken: set[str] = set()
+        self._held: dict[str, asyncio.Event] = {}
 
     # As the world sees it: at once and always right
 
@@ -114,6 +116,15 @@ class Server:
         self._broken.add(plural)
         self._wake(plural)
 
+    @contextmanager
+    def held(self, plural: str) -> Iterator[None]:
+        """For so long nobody hears what happens to a kind; all of it is told at once afterwards."""
+        self._held[plural] = asyncio.Event()
+        try:
+            yield
+        finally:
+            self._held.pop(plural).set()
+
     def _tell(self, plural: str, change: Change) -> None:
         self._changes[plural].append(change)
         self._wake(plural)
@@ -138,7 +149,7 @@ class Server:
         document = msgspec.json.decode(obj) if isinstance(obj, msgspec.Raw) else obj
         key = _key(document["metadata"]["name"], namespace)
         if present := self.objects[resource.plural].get(key):
-            owned_alike = document["metadata"]["ownerReferences"] == present["metadata"]["ownerReferences"]
+            owned_alike = owners_of(document) == owners_of(present)
             self.collisions += resource.plural == "pods" and owned_alike
             raise AlreadyExists(f"{resource.plural} {key!r} already exists")
         if resource.plural == "pods":
@@ -195,10 +206,13 @@ class Server:
         namespace: str | None = None,
         *,
         uid: str | None = None,
+        resource_version: str | None = None,
         propagation: str = "",
     ) -> None:
         await self._arrive()
         present = self._find(resource, name, namespace)
+        if resource_version and resource_version != present["metadata"]["resourceVersion"]:
+            raise Conflict(f"{name}: the version in the precondition is another")
         if uid and uid != present["metadata"]["uid"]:
             raise Conflict(f"{name}: the uid in the precondition is another")
         self.end(resource.plural, _key(name, namespace))
@@ -241,6 +255,8 @@ class Server:
                 news.clear()
                 await news.wait()
                 await self._lag()
+                if plural in self._held:
+                    await self._held[plural].wait()
                 if plural in self._broken:
                     raise ConnectionResetError("the watch broke")
         finally:
@@ -279,6 +295,11 @@ class Client:
         self.get, self.list, self.watch = server.get, server.list, server.watch
         self.create, self.update, self.patch, self.delete = server.create, server.update, server.patch_, server.delete
         self.apply = server.apply
+
+
+def owners_of(document: JsonObject) -> list[JsonObject]:
+    found: list[JsonObject] = document["metadata"].get("ownerReferences", [])
+    return found
 
 
 def _key(name: str, namespace: str | None) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from random import Random
 from typing import Any, cast
@@ -98,7 +98,7 @@ class World:
     # The controller's process
 
     def start(self) -> None:
-        self.informers = Informers(cast("Any", Client(self.server)))
+        self.informers = Informers(cast("Any", Client(self.server)), self.random)
         self.lead()
 
         async def follow() -> None:
@@ -182,18 +182,25 @@ async def ended(task: asyncio.Task[None]) -> None:
 
 def lived(world: type[World], seed: int, steps: int) -> None:
     """The history of a seed, checked; who fails tells how to see it again."""
-    life, overheard = world(seed), Overheard()
+    life = world(seed)
+    try:
+        run(life.play(steps))
+    except BaseException as error:
+        error.add_note(f"lived({world.__name__}, {seed}, {steps}) after " + "; ".join(life.told[-8:]))
+        raise
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    """To its end, on a clock that jumps; no controller may meet with an exception that nobody expected."""
+    overheard = Overheard()
     logger = logging.getLogger("volcano")
     logger.addHandler(overheard)
     logger.propagate = False  # whoever collects records would keep every world that they speak of
     try:
         with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-            runner.run(life.play(steps))
+            runner.run(story)
         if overheard.tracebacks:
             raise overheard.tracebacks[0]
-    except BaseException as error:
-        error.add_note(f"lived({world.__name__}, {seed}, {steps}) after " + "; ".join(life.told[-8:]))
-        raise
     finally:
         logger.removeHandler(overheard)
         logger.propagate = True

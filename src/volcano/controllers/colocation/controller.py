@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from volcano.api import resources
+from volcano.api import keys, resources
 from volcano.controllers.colocation.choice import annotations_for, choose
 from volcano.controllers.runtime import Context
 from volcano.controllers.views import POD_VIEWS, PodView
@@ -65,7 +65,8 @@ class ColocationController:
             self.queue.add_after(pod.metadata.key, SETTLE_SECONDS)
 
     def _pod_changed(self, old: PodView, new: PodView) -> None:
-        if old.metadata.labels != new.metadata.labels:
+        """What we wrote may have been overtaken by a configuration that we took for not having to be written."""
+        if old.metadata.labels != new.metadata.labels or _settings_in(old) != _settings_in(new):
             self._pod_seen(new)
 
     def _configuration_changed(self, old: ColocationConfiguration, new: ColocationConfiguration) -> None:
@@ -78,3 +79,8 @@ class ColocationController:
         for key, pod in self._pods.store.items():
             if pod.metadata.namespace == namespace and selects(selector, pod.metadata.labels):
                 self.queue.add_after(key, SETTLE_SECONDS)
+
+
+def _settings_in(pod: PodView) -> tuple[str | None, str | None]:
+    annotations = pod.metadata.annotations
+    return annotations.get(keys.COLOCATION_CONFIG_NAME), annotations.get(keys.COLOCATION_CONFIG)

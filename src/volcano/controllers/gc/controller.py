@@ -40,7 +40,7 @@ class GarbageCollector:
         self.queue.add_after(key, 60.0)
 
     async def _delete_if_still_due(self, seen: Job) -> None:
-        """Ask the server once more: the watch may lag behind an edit of the time to live."""
+        """Ask the server once more: the watch may lag behind an edit of the time to live, and more edits may come."""
         meta = seen.metadata
         client = self._context.client
         try:
@@ -51,7 +51,14 @@ class GarbageCollector:
             if left > 0:
                 self.queue.add_after(meta.key, left)
                 return
-            await client.delete(resources.JOBS, meta.name, meta.namespace, propagation="Foreground", uid=meta.uid)
+            await client.delete(
+                resources.JOBS,
+                meta.name,
+                meta.namespace,
+                propagation="Foreground",
+                uid=meta.uid,
+                resource_version=job.metadata.resource_version,
+            )
         except NotFound:
             return
 

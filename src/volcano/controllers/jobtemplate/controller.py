@@ -24,7 +24,7 @@ class JobTemplateController:
         self._context = context
         self._jobs: dict[str, dict[str, None]] = {}
         """Names of the jobs made from each template."""
-        self._templates = context.informers.of(resources.JOB_TEMPLATES, Callbacks(self._added))
+        self._templates = context.informers.of(resources.JOB_TEMPLATES, Callbacks(self._added, self._updated))
         context.informers.of(resources.JOBS, Callbacks(self._job_added, self._job_updated, self._job_deleted))
 
     async def reconcile(self, key: str) -> None:
@@ -53,6 +53,11 @@ class JobTemplateController:
 
     def _added(self, template: JobTemplate) -> None:
         self.queue.add(template.metadata.key)
+
+    def _updated(self, old: JobTemplate, new: JobTemplate) -> None:
+        """We may have judged the list to be right by what it was before we wrote it."""
+        if old.status.job_depends_on_list != new.status.job_depends_on_list:
+            self.queue.add(new.metadata.key)
 
     def _job_added(self, job: Job) -> None:
         key = template_of(job.metadata)

@@ -24,6 +24,7 @@ from volcano.kube.informer import Callbacks
 from volcano.kube.workqueue import WorkQueue
 
 if TYPE_CHECKING:
+    from volcano.api.meta import OwnerReference
     from volcano.api.scheduling import PodGroup
     from volcano.kube.informer import Informer
 
@@ -72,13 +73,17 @@ class PodGroupController:
         self._names = frozenset(scheduler_names)
         self._inherit = inherit_owner_annotations
         self._owned: dict[str, dict[str, None]] = {}
+        self._behind: set[str] = set()
+        """Workloads (by uid) that their groups have to be made equal to, as soon as a pod speaks for them."""
         informers = context.informers
         self._pods = informers.of(POD_VIEWS, Callbacks(self._pod_added, None, self._pod_deleted))
-        self._podgroups = informers.of(resources.PODGROUPS, Callbacks(None, None, self._podgroup_deleted))
+        self._podgroups = informers.of(
+            resources.PODGROUPS, Callbacks(self._podgroup_added, None, self._podgroup_deleted)
+        )
         self._workloads: dict[str, Informer[WorkloadView]] = {}
         if workloads:
             for kind, resource in WATCHED.items():
-                handler = Callbacks[WorkloadView](self._workload_added, self._workload_updated)
+                handler = Callbacks(self._workload_added, self._workload_updated, self._workload_deleted)
                 self._workloads[kind] = informers.of(resource, handler)
 
     async def reconcile(self, key: str) -> None:
@@ -96,7 +101,7 @@ class PodGroupController:
         if pod is None:
             return
         if build.awaits_group(pod, self._names):
-            await self._ensure(pod, update=False)
+            await self._ensure(pod)
         if not build.needs_group(pod, self._names):
             return
         if named := group_of(pod.metadata.annotations):
@@ -105,7 +110,7 @@ class PodGroupController:
             with suppress(NotFound):
                 await self._name_group(pod, named)
             return
-        await self._ensure(pod, update=False)
+        await self._ensure(pod)
 
     async def _follow_workload(self, kind: str, key: str) -> None:
         workload = self._workloads[kind].store.get(key)
@@ -117,15 +122,17 @@ class PodGroupController:
             if self._podgroups.get(name, meta.namespace) is not None:
                 await self._delete(name, meta.namespace)
             return
+        self._behind.add(meta.uid)
         owned = [pod for pod_key in self._owned.get(meta.uid, ()) if (pod := self._pods.store.get(pod_key))]
         speaker = build.representative(owned, name, self._names)
         if speaker is not None:
-            await self._ensure(speaker, update=True)
+            await self._ensure(speaker)
 
-    async def _ensure(self, view: PodView, *, update: bool) -> None:
+    async def _ensure(self, view: PodView) -> None:
         """Tell a pod the name of its group, then create the group (or bring it up to date): so it is never empty."""
         meta = view.metadata
-        name = build.name_for(meta)
+        name, workload = build.name_for(meta), _controller_uid(meta)
+        update = workload in self._behind
         try:
             pod = None if meta.annotations.get(keys.GROUP_NAME) else await self._name_group(view, name)
             if self._podgroups.get(name, meta.namespace) is not None and not update:
@@ -134,8 +141,14 @@ class PodGroupController:
                 pod = await self._context.client.get(resources.PODS.untyped, meta.name, meta.namespace)
         except NotFound:
             return
-        group = build.build(pod, name, await self._owner_annotations(view))
-        await self._write(group, name, meta.namespace, update=update)
+        self._behind.discard(workload)  # who annotates it while we write, is not forgotten
+        try:
+            group = build.build(pod, name, await self._owner_annotations(view))
+            await self._write(group, name, meta.namespace, update=update)
+        except Exception:
+            if update:
+                self._behind.add(workload)
+            raise
 
     async def _name_group(self, pod: PodView, name: str) -> JsonObject:
         """Returns the pod as it is now."""
@@ -200,6 +213,8 @@ class PodGroupController:
             self._owned.setdefault(owner.uid, {})[pod.metadata.key] = None
         if build.needs_group(pod, self._names) or build.awaits_group(pod, self._names):
             self.queue.add(f"{_POD}{pod.metadata.key}")
+        elif owner is not None and owner.uid in self._behind:
+            self._follow(owner, pod.metadata.namespace)
 
     def _pod_deleted(self, pod: PodView) -> None:
         owner = controller_of(pod.metadata)
@@ -208,6 +223,16 @@ class PodGroupController:
             owned.pop(pod.metadata.key, None)
             if not owned:
                 del self._owned[owner.uid]
+            elif owner.uid in self._behind:  # this one was to speak for it, and was gone already
+                self._follow(owner, pod.metadata.namespace)
+
+    def _podgroup_added(self, podgroup: PodGroup) -> None:
+        """Its workload may have been scaled to nothing before we knew that there is a group to delete."""
+        for owner in podgroup.metadata.owner_references:
+            informer = self._workloads.get(owner.kind)
+            workload = informer.get(owner.name, podgroup.metadata.namespace) if informer is not None else None
+            if workload is not None and workload.metadata.uid == owner.uid and workload.spec.replicas == 0:
+                self._follow(owner, podgroup.metadata.namespace)
 
     def _podgroup_deleted(self, podgroup: PodGroup) -> None:
         """By hand, or with its owner: whose pods then go too, a little later."""
@@ -223,7 +248,18 @@ class PodGroupController:
         if old.spec.replicas != new.spec.replicas or old.metadata.annotations != new.metadata.annotations:
             self._look_at(new)
 
+    def _follow(self, owner: OwnerReference, namespace: str) -> None:
+        self.queue.add(f"{_WORKLOAD}{owner.kind}:{namespace}/{owner.name}")
+
+    def _workload_deleted(self, workload: WorkloadView) -> None:
+        self._behind.discard(workload.metadata.uid)
+
     def _look_at(self, workload: WorkloadView) -> None:
         for kind, informer in self._workloads.items():
             if informer.store.get(workload.metadata.key) is workload:
                 self.queue.add(f"{_WORKLOAD}{kind}:{workload.metadata.key}")
+
+
+def _controller_uid(meta: ObjectMeta) -> str:
+    owner = controller_of(meta)
+    return owner.uid if owner is not None else ""
