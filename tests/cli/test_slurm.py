@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sysconfig
@@ -12,7 +13,7 @@ import click
 import pytest
 
 from tests.cli.conftest import Terminal
-from volcano.api.resources import JOBS
+from volcano.api.resources import JOBS, PODGROUPS
 from volcano.cli import program
 from volcano.cli.slurm.vcancel import vcancel
 from volcano.cli.slurm.vjobs import vjobs
@@ -61,6 +62,23 @@ def test_what_is_not_there_is_told_with_what_is(
 ) -> None:
     assert run(command, words) == USAGE
     assert said in vcctl.err
+
+
+def test_wide_tables_say_in_a_sentence_why_a_job_waits(run: Run, vcctl: Terminal) -> None:
+    refused = {"type": "Unschedulable", "status": "True", "reason": "ClusterOverused", "message": "50 cpu are too many"}
+
+    async def refuse() -> None:
+        async with vcctl.connected() as client:
+            status = {"phase": "Pending", "conditions": [refused]}
+            await client.create(PODGROUPS.untyped, {"metadata": {"name": "train"}, "status": status}, "default")
+
+    asyncio.run(refuse())
+    for words in ("job list -o wide", "job view train -o wide"):
+        assert vcctl(*words.split()) == DONE
+        assert vcctl.out.split("\n")[1].endswith("ClusterOverused   50 cpu are too many")
+    for words in ("-o wide", "train -o wide"):
+        assert run(vjobs, words) == DONE
+        assert vcctl.out.split("\n")[1].endswith("ClusterOverused   50 cpu are too many")
 
 
 def test_names_are_taken_as_they_are_printed(run: Run, vcctl: Terminal) -> None:

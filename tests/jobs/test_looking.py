@@ -14,7 +14,7 @@ from volcano.api.resources import PODS
 from volcano.http.client import ConnectionClosed
 from volcano.jobs import events
 from volcano.jobs.logs import Choice, Line, pod_lines, written
-from volcano.jobs.podgroups import reason_of
+from volcano.jobs.podgroups import why_of
 from volcano.jobs.usage import by_job, used_by_pods
 from volcano.jobs.watching import snapshots
 from volcano.kube.client import Client
@@ -36,7 +36,7 @@ def group(phase: str, *conditions: Document) -> dict[tuple[str, str], Document]:
     return {("n", "j-u"): found}
 
 
-REFUSED = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources"}
+REFUSED = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "1/2 tasks"}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,8 @@ REFUSED = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResour
     ],
 )
 def test_the_reason_of_a_job(document: Document, groups: Any, unplaced: int, reason: str) -> None:
-    assert reason_of(document, groups, unplaced=unplaced) == reason
+    why = why_of(document, groups, unplaced=unplaced)
+    assert why == (reason, "1/2 tasks" if reason == REFUSED["reason"] else "")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import click
 
 from volcano.cli.errors import fail
 from volcano.cli.lazy import SuggestingGroup
+from volcano.cli.manifests import name_of, read_text
 from volcano.cli.output import document_flag, dump
 from volcano.cli.statuses import NO, UNREADABLE
 
@@ -70,8 +70,7 @@ def _confs(file: str) -> Iterator[tuple[str, str]]:
     """The configurations in a file, each with what to call it."""
     from volcano.kube.manifests import ManifestError, load
 
-    name = "standard input" if file == "-" else file
-    text = _text(file, name)
+    name, text = name_of(file), read_text(file)
     try:
         objects = load(text, name)
     except ManifestError as error:
@@ -94,15 +93,6 @@ def _confs(file: str) -> Iterator[tuple[str, str]]:
             missing = "it is not text: write `|` after the key" if value else "it is empty"
             raise fail(f"{name}: {key}: {missing}", exit_status=UNREADABLE)
         yield f"{name}: {key}", value
-
-
-def _text(file: str, name: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise fail(f"{name}: {error.strerror}", exit_status=UNREADABLE) from error
-    except UnicodeDecodeError as error:
-        raise fail(f"{name}: not UTF-8 text: {error}", exit_status=UNREADABLE) from error
 
 
 def _is_meant_as_manifest(text: str) -> bool:

@@ -99,8 +99,8 @@ def overlaid(before: Any, said: Any) -> Any:
     if isinstance(before, dict) and isinstance(said, dict):
         return before | {key: overlaid(before.get(key), value) for key, value in said.items()}
     if isinstance(before, list) and isinstance(said, list) and all(isinstance(one, dict) for one in (*before, *said)):
-        named = {one["name"]: one for one in before if "name" in one}
-        return [overlaid(named.get(one.get("name")), one) for one in said]
+        named = _by_name(before)
+        return [overlaid(named.get(one.get("name", "")), one) for one in said]
     return said
 
 

@@ -14,7 +14,7 @@ from volcano.cli.completing import queues
 from volcano.cli.connection import following, on_cluster
 from volcano.cli.errors import fail
 from volcano.cli.flags import all_namespaces_flag, label_flag, many_names, namespace_flag, one_name, queue_flag
-from volcano.cli.job_table import table, wide_table
+from volcano.cli.job_table import table, whys, wide_table
 from volcano.cli.lazy import SuggestingGroup
 from volcano.cli.logs import log_flags, print_logs
 from volcano.cli.objects import bare, for_each, listed, one, remove
@@ -140,7 +140,10 @@ async def list_jobs(
     """List jobs."""
     jobs = await listed(client, JOBS, namespace, all_namespaces=all_namespaces, labels=labels)
     chosen = chosen_jobs(jobs, name_part=selector, queue=queue, scheduler=scheduler)
-    show(chosen, output, partial(table, all_namespaces=all_namespaces), wide_table, headed=bool(jobs))
+    draw = partial(table, all_namespaces=all_namespaces)
+    if output == "wide":
+        draw = partial(wide_table, why=await whys(client, chosen, None if all_namespaces else namespace))
+    show(chosen, output, draw, headed=bool(jobs))
 
 
 def chosen_jobs(
@@ -167,7 +170,7 @@ async def view(client: Client, name: str, namespace: str, output: str) -> None:
     if output == "table":
         click.echo(await told(client, document, namespace), nl=False)
     elif output == "wide":
-        click.echo(wide_table([document]))
+        click.echo(wide_table([document], await whys(client, [document], namespace)))
     else:
         print_documents([document], output, as_list=False)
 

@@ -1,16 +1,24 @@
-"""The tables of jobs: upstream's bytes, with a reason where it is wanted, and a wide one."""
+"""The tables of jobs: upstream's bytes, with a reason where it is wanted, and a wide one that always has it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from volcano.api import keys
+from volcano.api.resources import PODGROUPS
+from volcano.cli.objects import listed
 from volcano.cli.text import columns, padded_row
+from volcano.jobs.failures import causes
+from volcano.jobs.podgroups import Refusal, why_of
+from volcano.jobs.watching import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from volcano.api.meta import JsonObject
+    from volcano.kube.client import Client
+
+    Why = Callable[[JsonObject], Refusal]
 
 _COLUMNS = (
     ("Creation", 15), ("Phase", 12), ("JobType", 12), ("Replicas", 12), ("Min", 6), ("Pending", 10),
@@ -52,15 +60,28 @@ def _row(document: JsonObject) -> list[object]:
     ]
 
 
-def wide_table(jobs: Sequence[JsonObject]) -> str:
+async def whys(client: Client, jobs: Sequence[JsonObject], namespace: str | None) -> Why:
+    """Why each of these jobs waits or has failed, as a function; of all namespaces with None."""
+    groups = await listed(client, PODGROUPS, namespace or "", all_namespaces=namespace is None) if jobs else []
+    podgroups = {key_of(group): group for group in groups}
+    failed = await causes(client, jobs, namespace)
+
+    def why(job: JsonObject) -> Refusal:
+        reason, message = why_of(job, podgroups)
+        return Refusal(": ".join(filter(None, (reason, failed.get(key_of(job))))), message)
+
+    return why
+
+
+def wide_table(jobs: Sequence[JsonObject], why: Why) -> str:
     """The columns of upstream, the queue and why the phase is what it is."""
-    header = ["Namespace", "Name", *(title for title, _ in _COLUMNS), "Queue", "Message"]
+    header = ["Namespace", "Name", *(title for title, _ in _COLUMNS), "Queue", "Reason", "Message"]
     rows = [
         [
             document["metadata"].get("namespace", ""),
             *_row(document),
             (document.get("spec") or {}).get("queue", ""),
-            ((document.get("status") or {}).get("state") or {}).get("message", ""),
+            *why(document),
         ]
         for document in jobs
     ]

@@ -1,9 +1,10 @@
-"""Manifests that commands are given with -f."""
+"""Manifests that commands are given with -f, and other files of text."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volcano.cli.errors import fail
@@ -17,10 +18,23 @@ def read(files: Iterable[str]) -> list[JsonObject]:
     """The objects of the files and folders, and of standard input for `-`."""
     from volcano.kube.manifests import ManifestError, load_paths
 
+    standard_input = read_text("-") if "-" in files else None
     try:
-        standard_input = sys.stdin.read() if "-" in files else None
         return load_paths(files, standard_input=standard_input)
-    except UnicodeDecodeError as error:
-        raise fail(f"standard input: not UTF-8 text: {error}", exit_status=UNREADABLE) from error
     except ManifestError as error:
         raise fail(str(error), exit_status=UNREADABLE) from error
+
+
+def name_of(file: str) -> str:
+    """What to call it when something is wrong with it."""
+    return "standard input" if file == "-" else file
+
+
+def read_text(file: str) -> str:
+    """The text of a file, or of standard input for `-`."""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise fail(f"{name_of(file)}: {error.strerror}", exit_status=UNREADABLE) from error
+    except UnicodeDecodeError as error:
+        raise fail(f"{name_of(file)}: not UTF-8 text: {error}", exit_status=UNREADABLE) from error

@@ -17,7 +17,7 @@ from volcano.cli.output import document_flag, dump
 from volcano.cli.queue_table import count_phases
 from volcano.cli.text import columns, on_terminal
 from volcano.jobs.phases import FINISHED, phase_of
-from volcano.jobs.podgroups import reason_of
+from volcano.jobs.podgroups import why_of
 from volcano.jobs.usage import Holding, by_job, used_by_pods
 from volcano.jobs.watching import key_of
 
@@ -125,7 +125,7 @@ async def _jobs(client: Client, namespace: str | None, queue: str, *, finished: 
 
 
 def _job_row(job: JsonObject, holding: Holding, groups: Mapping[tuple[str, str], JsonObject]) -> Row:
-    reason = reason_of(job, groups, unplaced=holding.unplaced)
+    reason = why_of(job, groups, unplaced=holding.unplaced).reason
     spec, metadata = job.get("spec") or {}, job["metadata"]
     replicas = sum(task.get("replicas", 0) for task in spec.get("tasks") or ())
     cells: dict[str, object] = {

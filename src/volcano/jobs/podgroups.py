@@ -61,21 +61,22 @@ def _newest_event(podgroup: str, events: Sequence[JsonObject]) -> JsonObject | N
     return max(refusals, key=lambda event: event.get("lastTimestamp") or "", default=None)
 
 
-def reason_of(job: JsonObject, podgroups: Mapping[tuple[str, str], JsonObject], *, unplaced: int = 0) -> str:
-    """One word or two on why a job is where it is; "" for one that runs or has completed.
+def why_of(job: JsonObject, podgroups: Mapping[tuple[str, str], JsonObject], *, unplaced: int = 0) -> Refusal:
+    """One word or two on why a job is where it is, and a sentence; empty for one that runs or has completed.
 
     `podgroups` by namespace and name; `unplaced` is how many of its pods have no node, where that is known.
     """
     metadata, state = job["metadata"], (job.get("status") or {}).get("state") or {}
+    own = Refusal(str(state.get("reason") or ""), str(state.get("message") or ""))
     if state.get("phase", "") not in ("", *ALIVE):
-        return str(state.get("reason") or "")
+        return own
     namespace = metadata.get("namespace", "")
     group = next((podgroups[key] for name in names_of(job) if (key := (namespace, name)) in podgroups), None)
     if group is None:
-        return str(state.get("reason") or ("" if state.get("phase") == "Running" else "NotSeenYet"))
+        return own if own.reason or state.get("phase") == "Running" else own._replace(reason="NotSeenYet")
     refused = refusal(group)
     if refused is not None:
-        return refused.reason
+        return refused
     if (group.get("status") or {}).get("phase", "Pending") == "Pending":
-        return "NotAdmitted"
-    return "RestWaits" if unplaced else ""
+        return own._replace(reason="NotAdmitted")
+    return own._replace(reason="RestWaits" if unplaced else "")

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from volcano.api import phases
-from volcano.api.resources import JOBS, PODGROUPS
+from volcano.api.resources import JOBS
 from volcano.cli import program
 from volcano.cli.connection import on_cluster
 from volcano.cli.flags import all_namespaces_flag, label_flag, namespace_flag, one_name, queue_flag
 from volcano.cli.job import chosen_jobs, told
-from volcano.cli.job_table import table, wide_table
+from volcano.cli.job_table import table, whys, wide_table
 from volcano.cli.objects import listed, one
 from volcano.cli.output import output_flag, print_documents, show
 from volcano.cli.slurm.slurm_options import ListingCommand, phases_of
-from volcano.jobs.failures import causes
-from volcano.jobs.podgroups import reason_of
-from volcano.jobs.watching import key_of
 
 if TYPE_CHECKING:
     from volcano.api.meta import JsonObject
@@ -61,22 +58,16 @@ async def vjobs(
         if output == "table":
             click.echo(await told(client, found, namespace, conditions=False), nl=False)
         elif output == "wide":
-            click.echo(wide_table([found]))
+            click.echo(wide_table([found], await whys(client, [found], namespace)))
         else:
             print_documents([found], output, as_list=False)
         return
     jobs = await listed(client, JOBS, namespace, all_namespaces=all_namespaces, labels=labels)
     chosen = chosen_jobs(jobs, name_part=selector, queue=queue, scheduler=scheduler)
     chosen = [job for job in chosen if not states or phase_of(job) in states]
-    groups = await listed(client, PODGROUPS, namespace, all_namespaces=all_namespaces) if chosen else []
-    podgroups = {key_of(group): group for group in groups}
-    failed = await causes(client, chosen, None if all_namespaces else namespace)
-
-    def reason(job: JsonObject) -> str:
-        return ": ".join(filter(None, (reason_of(job, podgroups), failed.get(key_of(job)))))
-
-    draw = partial(table, all_namespaces=all_namespaces, reason=reason)
-    show(chosen, output, draw, wide_table, headed=bool(jobs))
+    why = await whys(client, chosen, None if all_namespaces else namespace)
+    draw = partial(table, all_namespaces=all_namespaces, reason=lambda job: why(job).reason)
+    show(chosen, output, draw, partial(wide_table, why=why), headed=bool(jobs))
 
 
 def phase_of(job: JsonObject) -> str:
