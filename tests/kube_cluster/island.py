@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import yaml
 
 from tests.kube_cluster import chart, control_plane, volcano
+from tests.kube_cluster.relays import relay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
     from tests.kube_cluster.control_plane import Address
     from tests.kube_cluster.programs import Programs
-
-CONNECT_SECONDS = 2.0
 
 
 def absence() -> str:
@@ -54,7 +51,8 @@ class Island:
             for command in (("address", "add", f"{self.inside}/30", "dev", "vc-in"), ("link", "set", "vc-in", "up")):
                 ip("-n", self.name, *command)
             ip("-n", self.name, "link", "set", "lo", "up")
-            with relay((self.outside, 0), ("127.0.0.1", int(self._address.server.rpartition(":")[2]))) as port:
+            server = "127.0.0.1", int(self._address.server.rpartition(":")[2])
+            with relay((self.outside, 0), lambda: server) as port:
                 self._server = f"https://{self.outside}:{port}"
                 try:
                     yield self
@@ -73,7 +71,7 @@ class Island:
     @contextmanager
     def reached_at(self, port: int) -> Iterator[None]:
         """Who listens at this port of the island is reached at the same port of our loopback."""
-        with relay(("127.0.0.1", port), (self.inside, port)):
+        with relay(("127.0.0.1", port), lambda: (self.inside, port)):
             yield
 
     def start(self, name: str, module: str, *flags: str) -> None:
@@ -89,42 +87,3 @@ class Island:
 
 def ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=120)
-
-
-@contextmanager
-def relay(here: tuple[str, int], there: tuple[str, int]) -> Iterator[int]:
-    """Passes on what comes to `here`, whose port it yields, to where somebody listens."""
-    listening = socket.create_server(here)
-    threading.Thread(target=accept, args=(listening, there), daemon=True).start()
-    try:
-        yield listening.getsockname()[1]
-    finally:
-        with suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)  # wakes who accepts: the port is free then
-        listening.close()
-
-
-def accept(listening: socket.socket, there: tuple[str, int]) -> None:
-    with suppress(OSError):
-        while True:
-            one, _ = listening.accept()
-            threading.Thread(target=connect, args=(one, there), daemon=True).start()
-
-
-def connect(one: socket.socket, there: tuple[str, int]) -> None:
-    """Join a connection to one of its own; where nobody answers, it ends."""
-    try:
-        other = socket.create_connection(there, CONNECT_SECONDS)
-    except OSError:
-        one.close()
-        return
-    other.settimeout(None)
-    for source, target in ((one, other), (other, one)):
-        threading.Thread(target=pump, args=(source, target), daemon=True).start()
-
-
-def pump(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
