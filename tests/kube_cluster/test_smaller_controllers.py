@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.xdist_group("hypernodes")
 NODES, IN_RACK, IN_HALL = 500, 10, 250
 MANY_SECONDS = 180.0
 """Five hundred objects are written and read by several processes: a share of a second each on a busy machine."""
-EXPECTED = ({1: {IN_RACK}, 2: {IN_HALL}}, NODES // IN_RACK + NODES // IN_HALL)
+EXPECTED = {(1, IN_RACK, IN_RACK): NODES // IN_RACK, (2, IN_HALL // IN_RACK, IN_HALL): NODES // IN_HALL}
+"""How many domains there are of each tier, with so many members and so many nodes."""
 SHARDS = {"volcano": 100, "agent-scheduler": 0}
 CONFIGURATION = """
 networkTopologyDiscovery:
@@ -130,12 +132,14 @@ async def missing(client: Client, namespace: str) -> bool:
 
 
 async def are_counted(client: Client) -> bool:
-    """There are all domains, and each has the nodes that it should."""
-    found: dict[int, set[int]] = {}
-    domains = (await client.list(resources.HYPERNODES)).items
-    for domain in domains:
-        found.setdefault(domain.spec.tier, set()).add(domain.status.node_count)
-    return (found, len(domains)) == EXPECTED
+    """There are all domains, and each has the nodes that it should; else what there is, for `until` to tell."""
+    found = Counter(
+        (domain.spec.tier, len(domain.spec.members), domain.status.node_count)
+        for domain in (await client.list(resources.HYPERNODES)).items
+    )
+    if found != EXPECTED:
+        raise LookupError(f"domains by (tier, members, nodes): {dict(found)}, and not {EXPECTED}")
+    return True
 
 
 def test_shards_of_five_hundred_nodes(server: Server) -> None:
