@@ -154,6 +154,7 @@ def test_text_is_for_people(kind: str, name: str, world: str, capsys: pytest.Cap
         (["pod", "nobody"], "pod default/nobody does not exist"),
         (["queue", "nobody"], "queue nobody does not exist"),
         (["node", "n1"], "there is nothing to explain about a node"),
+        (["deployment", "d"], "there is no kind 'deployment': use one of job, podgroup, pod, queue\n"),
     ],
 )
 def test_what_is_not_there_is_named(

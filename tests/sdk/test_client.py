@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -122,7 +123,7 @@ def test_one_failure_ends_a_gang_and_not_an_array(client: Client) -> None:
 
 
 def test_a_failure_tells_the_exit_code_and_the_last_words(client: Client) -> None:
-    with pytest.raises(Failed, match="ended with exit status 7") as raised:
+    with pytest.raises(Failed, match=r"failed: pod .*-member-0: container '.*' ended with exit status 7") as raised:
         client.submit(work.die, 7).result(LONG)
     assert (raised.value.exit_code, raised.value.log) == (7, "last words")
 
@@ -311,3 +312,10 @@ def test_jobs_are_shown_as_tables(client: Client) -> None:
     assert f"{job.name} │ default │ Completed" in console.export_text()
     assert f"<td>{job.name}</td>" in job._repr_html_()
     assert repr(job) == f"<Job default/{job.name}>"
+
+
+def test_a_client_shows_where_it_is_connected_to(client: Client) -> None:
+    client.connection()
+    assert re.fullmatch(r"<Client of https://127\.0\.0\.1:\d+, namespace default>", repr(client))
+    with Client() as other:
+        assert repr(other) == "<Client, not connected>"

@@ -49,7 +49,7 @@ def explain(
     kubeconfig: str,
 ) -> None:
     """Say why something waits: the refusing stage, what is needed and what there is, who is in the way, what helps."""
-    singular = resource_of(kind).singular
+    singular = resource_of(kind, KINDS).singular
     if singular not in KINDS:
         raise misuse(f"there is nothing to explain about a {kind}: say {', '.join(KINDS)}")
     if files:

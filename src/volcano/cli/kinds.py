@@ -8,6 +8,8 @@ from volcano.api import resources
 from volcano.cli.errors import misuse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from volcano.api.resources import Resource
 
 KINDS = (
@@ -22,10 +24,14 @@ KINDS = (
     resources.NODES,
 )
 """In the order in which they claim names: `job` is a Volcano job."""
+SINGULARS = tuple(kind.singular for kind in KINDS)
 
 
-def resource_of(word: str) -> Resource[Any]:
-    """The resource that `word` names: its kind, singular, plural or a short name, in any case."""
+def resource_of(word: str, offered: Iterable[str] = SINGULARS) -> Resource[Any]:
+    """The resource that `word` names: its kind, singular, plural or a short name, in any case.
+
+    Where it names none, those `offered` are listed.
+    """
     named = {
         name: resource
         for resource in reversed(KINDS)
@@ -36,7 +42,7 @@ def resource_of(word: str) -> Resource[Any]:
         from difflib import get_close_matches
 
         near = get_close_matches(word.lower(), named, n=1)
-        hint = f": did you mean {near[0]!r}?" if near else f": use one of {', '.join(kind.singular for kind in KINDS)}"
+        hint = f": did you mean {near[0]!r}?" if near else f": use one of {', '.join(offered)}"
         raise misuse(f"there is no kind {word!r}{hint}")
     return found
 

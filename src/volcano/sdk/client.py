@@ -45,6 +45,12 @@ class AsyncClient:
         self.remarks = Remarks()
         self._connecting: asyncio.Task[Connection] | None = None
 
+    def __repr__(self) -> str:
+        if self._connecting is None or not self._connecting.done() or _has_failed(self._connecting):
+            return "<Client, not connected>"
+        there = self._connecting.result()
+        return f"<Client of {there.server}, namespace {there.place.namespace}>"
+
     async def __aenter__(self) -> AsyncClient:
         return self
 

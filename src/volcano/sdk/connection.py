@@ -27,10 +27,11 @@ LOCAL_BUILD = "+volcano"
 
 @dataclass(frozen=True)
 class Connection:
-    """A cluster that answers, and where its members run."""
+    """A cluster that answers, and where its members run. `server` is its address."""
 
     api: ApiClient
     place: Place
+    server: str = ""
 
 
 async def connect(
@@ -50,7 +51,7 @@ async def connect(
     api = ApiClient(transport, user_agent="volcano-sdk", on_warning=on_warning)
     version = msgspec.json.decode((await api.raw("GET", "/version")).content)
     is_local = str(version.get("gitVersion", "")).endswith(LOCAL_BUILD)
-    return Connection(api, Place(is_local, namespace or config.namespace))
+    return Connection(api, Place(is_local, namespace or config.namespace), config.server)
 
 
 def _find(kubeconfig: str, context: str, local: bool) -> ClusterConfig:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from volcano.api import phases
-from volcano.jobs.failures import failure_lines
+from volcano.jobs.failures import failure_text
 from volcano.jobs.phases import FINISHED, phase_of
 from volcano.sdk.errors import Cancelled, Evicted, Failed, JobError, TimedOut
 
@@ -104,7 +104,7 @@ def trouble(
         retried = f" after {status.retries} tries" if status.retries else ""
         return Failed(f"{name} failed{retried}; its failed pods are gone {status.message}".rstrip(), job=name)
     member, reason = worst["metadata"]["name"], (worst.get("status") or {}).get("reason", "")
-    told = f"{name} failed: {failure_lines([worst])[1].strip()}"
+    told = f"{name} failed: {failure_text(worst)}"
     if reason == "DeadlineExceeded":
         return TimedOut(f"{name} reached its time limit: {member} was ended", job=name, log=log)
     if reason in EVICTIONS:

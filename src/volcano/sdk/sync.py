@@ -165,6 +165,9 @@ class Client:
         self.asynchronous.remarks.wait_for_twin = True
         self.portal = Portal()
 
+    def __repr__(self) -> str:
+        return repr(self.asynchronous)
+
     def __enter__(self) -> Client:
         return self
 
