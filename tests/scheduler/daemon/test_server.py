@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
+from typing import Any
 
 from tests.scheduler.daemon.bench import bench
 from tests.waiting import until
-from volcano.api.resources import PODS, QUEUES
-from volcano.testing.builders import gang
+from volcano.api.resources import PODS, PRIORITY_CLASSES, QUEUES
+from volcano.testing.builders import gang, priority_class
 
 
 def test_a_gang_is_bound_soon_after_it_is_created() -> None:
@@ -127,5 +129,41 @@ def test_deleted_pods_give_their_room_back() -> None:
                 return bool((await b.pod("second-worker-0")).spec.node_name)
 
             await until(second_bound)
+
+    asyncio.run(scenario())
+
+
+def test_for_whom_a_pod_goes_is_written_before_it_goes(tmp_path: Path) -> None:
+    """Whoever leads after a `kill -9` in between knows it, and takes no second one."""
+    conf = tmp_path / "scheduler.conf"
+    conf.write_text("""
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang, enableJobStarving: false}, {name: predicates}]
+""")
+
+    async def scenario() -> None:
+        async with bench(cpu=2, scheduler_conf=str(conf)) as b:
+            await b.client.create(PRIORITY_CLASSES, priority_class("high", 1000))
+            await b.submit(gang("small", pods=2, min_available=1, cpu=1))
+
+            async def full() -> bool:
+                return all([(await b.pod(f"small-worker-{i}")).spec.node_name for i in range(2)])
+
+            await until(full)
+            for i in range(2):
+                running = {"status": {"phase": "Running"}}
+                await b.client.patch(PODS, f"small-worker-{i}", running, "default", subresource="status")
+            delete, noted = b.client.delete, []
+
+            async def watched(*what: Any, **more: Any) -> Any:
+                noted.append((await b.pod("train-worker-0")).status.nominated_node_name)
+                return await delete(*what, **more)
+
+            b.client.delete = watched  # type: ignore[method-assign]
+            await b.submit(gang("train", pods=1, cpu=1, priority_class="high"))
+
+            await until(lambda: bool(noted))
+            assert noted == ["n0"]
 
     asyncio.run(scenario())

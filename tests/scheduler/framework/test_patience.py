@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from volcano.scheduler.framework.decisions import Decisions
 from volcano.scheduler.framework.options import Options
-from volcano.testing.builders import gang, node
+from volcano.testing.builders import gang, node, priority_class
 from volcano.testing.world import World
 
+PREEMPTING = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang, enableJobStarving: false}]
+"""
 PATIENT = Options(patience_seconds=1.0)
 
 
@@ -50,6 +55,24 @@ def test_a_job_that_got_what_it_wanted_begins_to_wait_anew() -> None:
     world.add("pods", *gang("train", pods=4, cpu=1).pods[3:])
 
     assert not cycle_at(world, 6)
+
+
+def test_where_others_go_for_a_pod_is_told_at_once() -> None:
+    world = World(
+        nodes=[node("n1", cpu=2)],
+        jobs=[
+            gang("small", pods=2, nodes=["n1", "n1"], min_available=1, cpu=1, phase="Running"),
+            gang("train", pods=1, cpu=1, priority_class="high"),
+        ],
+        priority_classes=[priority_class("high", 1000)],
+        conf=PREEMPTING,
+        options=PATIENT,
+    )
+
+    decisions = world.cycle()
+
+    assert [(pod.name, pod.nominated_node) for pod in decisions.pods] == [("train-worker-0", "n1")]
+    assert len(decisions.evictions) == 1
 
 
 def test_the_impatient_are_told_at_once() -> None:

@@ -42,6 +42,19 @@ def test_who_has_fallen_may_make_others_fall_once_more() -> None:
     assert evictions(taking_over(world, ideal)) == [["default/new"], *[[]] * 7]
 
 
+def test_who_was_promised_room_that_nobody_has_left_yet_takes_it_from_the_same() -> None:
+    """The scheduler was killed when it had written for whom it would evict, and had evicted nobody."""
+    world = rivals("capacity", cpus=0, gpus=2)
+    world.add_gang(both("old", "cpus", on="n0"))
+    world.add_gang(both("new", "gpus"))
+    ideal = IdealCluster(world)
+    decisions = world.cycle()
+    nominate(ideal, decisions)
+
+    assert ideal.pods["default/new-0"].status.nominated_node_name == "n0"
+    assert taking_over(world, ideal).cycle().evictions == decisions.evictions != []
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("conf", EVICTING)
 @HUNDREDS

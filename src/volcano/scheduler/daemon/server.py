@@ -204,6 +204,8 @@ class Scheduler:
         finally:
             self.is_deciding = False
         self._cycled = True
+        if decisions.evictions:  # who leads next knows for whom they went, even if this process is killed now
+            await self.statuses.note_promises(decisions.pods)
         self.outbox.send(decisions.evictions)
         self.outbox.send(decisions.admissions.values())
         self.statuses.accept(decisions)

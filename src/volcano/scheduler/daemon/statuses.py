@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import logging
 import time
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 
 WORKERS: Final = 8
 ATTEMPTS: Final = 8
+"""After so many it is told that there is trouble."""
 PLAIN_FIELDS: Final = ("phase", "running", "succeeded", "failed")
 COUNTERS: Final = frozenset({"running", "succeeded", "failed", "allocated"})
 SETTLING: Final = COUNTERS | {"phase", "conditions"}
@@ -41,6 +42,7 @@ PATIENCE_SECONDS: Final = 1.0
 """How late numbers of PodGroups and queues may be, and what will change again in a moment."""
 RUSH_SECONDS: Final = 5.0
 """The same while very many change."""
+NOTE_SECONDS: Final = 5.0
 BURST: Final = 100
 REFILL_SECONDS: Final = 0.05
 """More patient writes than this are a rush."""
@@ -96,6 +98,22 @@ class StatusWriter:
             self._want(("nodeshards", decisions.shard.name), decisions.shard)
         for event in decisions.events:
             self._tell(event)
+
+    async def note_promises(self, verdicts: Iterable[PodVerdict]) -> None:
+        """Write now which nodes are kept for whom, and do not wait for a server that does not answer."""
+        promised = [verdict for verdict in verdicts if verdict.nominated_node]
+        keys = [("pods", f"{verdict.namespace}/{verdict.name}") for verdict in promised]
+        self._wanted.update(zip(keys, promised, strict=True))
+        allowed = asyncio.Semaphore(WORKERS)
+
+        async def write(key: Key) -> None:
+            async with allowed:
+                await self._try(key)
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(NOTE_SECONDS), asyncio.TaskGroup() as group:
+                for key in keys:
+                    group.create_task(write(key))
 
     def pod_failed(self, verdict: PodVerdict) -> None:
         """A verdict from outside a cycle: a bind that was refused."""
@@ -218,11 +236,9 @@ class StatusWriter:
             log.debug("%s %s: the status is not wanted any more: %s", *key, problem)
             self._queue.forget(key)
         except (ApiError, OSError, TimeoutError) as problem:
-            if self._queue.failures(key) < ATTEMPTS:
-                self._queue.add_rate_limited(key)
-            else:
-                log.warning("%s %s: the status was not written: %s", *key, problem)
-                self._queue.forget(key)
+            self._queue.add_rate_limited(key)
+            if self._queue.failures(key) == ATTEMPTS:  # go on: nobody decides again about a job at rest
+                log.warning("%s %s: the status could not be written yet: %s", *key, problem)
         else:
             self._queue.forget(key)
 

@@ -10,7 +10,7 @@ from volcano.scheduler.cluster.jobs import COMPLETED, INQUEUE, PENDING, RUNNING,
 from volcano.scheduler.cluster.queues import ROOT, Queue
 from volcano.scheduler.cluster.resources import Vector
 from volcano.scheduler.cluster.shards import Shards
-from volcano.scheduler.cluster.tasks import Status
+from volcano.scheduler.cluster.tasks import Status, Task
 from volcano.scheduler.framework.decisions import (
     ClusterEvent,
     Condition,
@@ -116,7 +116,9 @@ def _report_job(session: Session, job: Job) -> None:
     if session.options.patience_seconds is None:
         _report_tasks(session, job)
     if due:
-        _report_pods(session, job)
+        _report_pods(session, job.tasks.values())
+    elif decisions.evictions and counts[Status.PIPELINED]:  # where others go for a pod is noted before they go
+        _report_pods(session, [task for task in job.tasks.values() if task.evicted])
     if phase in (PENDING, INQUEUE, UNKNOWN) and is_stuck(job):
         if due and job.tasks and not is_ready:
             text = f"{job.tally.pending}/{len(job.tasks)} tasks in gang unschedulable: {job_text(session, job)}"
@@ -136,9 +138,9 @@ def _report_tasks(session: Session, job: Job) -> None:
             decisions.pipelined[task.key] = task.node_name
 
 
-def _report_pods(session: Session, job: Job) -> None:
+def _report_pods(session: Session, tasks: Iterable[Task]) -> None:
     """Why each member that waits does."""
-    for task in job.tasks.values():
+    for task in tasks:
         if task.status in WAITING and not task.gated:
             reason, message, nominated = pod_verdict(session, task)
             verdict = PodVerdict(task.uid, task.namespace, task.name, reason, message, nominated)
