@@ -15,6 +15,7 @@ from volcano.api.scheduling import SCHEDULED, UNSCHEDULABLE, PodGroup
 from volcano.kube.client import Client
 from volcano.kube.errors import Conflict
 from volcano.kube.events import EventRecorder
+from volcano.scheduler.daemon import statuses
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.statuses import PATIENCE_SECONDS, UNACCOUNTED, StatusWriter
 from volcano.scheduler.daemon.view import PodGroupInView, Writer, WrittenMeta
@@ -34,6 +35,8 @@ class Server:
         self.heads: list[JsonObject] = []
         self.changes = 0
         """So many writes find that somebody else was faster."""
+        self.absences = 0
+        """So many writes do not reach it."""
 
     def store(self, _plural: str) -> dict[str, Any]:
         return {self.group.metadata.key: self.group}
@@ -43,6 +46,9 @@ class Server:
         if "resourceVersion" in self.heads[-1] and self.changes:
             self.changes -= 1
             raise Conflict("the object has been modified")
+        if self.absences:
+            self.absences -= 1
+            raise ConnectionResetError("gone")
         self.patches.append(body["status"])
         self.group.status.phase = body["status"].get("phase", self.group.status.phase)
 
@@ -155,3 +161,19 @@ def test_what_was_written_is_written_again_only_when_something_else_is_wanted() 
     )
 
     assert [patch.get("failed") for patch in patches] == [None, 1]
+
+
+def test_a_status_is_written_however_long_the_server_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job is at rest, so no cycle decides about it again."""
+    monkeypatch.setattr(statuses, "ATTEMPTS", 1)
+
+    async def story() -> None:
+        server = Server(gang("train", phase="Pending").pod_group)
+        server.absences = 3
+        writer = StatusWriter(cast("Client", server), cast("Feed", server), cast("EventRecorder", None))
+        writing = asyncio.create_task(writer.run())
+        writer.accept(Decisions(podgroups={"default/train": PodGroupDecision("Inqueue")}))
+        await until(lambda: server.patches)
+        writing.cancel()
+
+    asyncio.run(story())

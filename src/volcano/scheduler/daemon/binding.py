@@ -147,11 +147,23 @@ class Outbox:
                 )
             )
             await self._persist(lambda: self._client.delete(PODS, eviction.name, eviction.namespace, uid=eviction.uid))
-        except (NotFound, Conflict):
-            return  # it has gone, or another pod bears its name: both are what was wanted
+        except NotFound:
+            return  # as was wanted
         except (ApiError, OSError, TimeoutError) as problem:
+            if isinstance(problem, Conflict) and await self._has_gone(eviction):
+                return  # another pod bears its name
             log.warning("%s was not evicted: %s", eviction.key, problem)
             self._feed.call(lambda ingest: ingest.eviction_refused(eviction.uid))
+
+    async def _has_gone(self, eviction: Eviction) -> bool:
+        """Conflicts are also what a server answers that has too many writers of one pod."""
+        try:
+            pod = await self._client.get(PODS, eviction.name, eviction.namespace)
+        except NotFound:
+            return True
+        except (ApiError, OSError, TimeoutError):
+            return False
+        return pod.metadata.uid != eviction.uid
 
     async def _admit(self, admission: Admission) -> None:
         """Open the gate; the next cycle decides anew if this fails."""
