@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -46,22 +47,44 @@ def says(place: Place, name: str, words: str, times: int = 1) -> None:
     eventually(f"{name} to say: {words}", lambda: place.programs.log(name).count(words) >= times)
 
 
-def test_a_leader_that_is_cut_off_stands_by_and_comes_back(place: Place, isle: Island) -> None:
+MAINLAND = "vc-scheduler", "vc-controller-manager"
+
+
+@contextmanager
+def ashore_only(place: Place) -> Iterator[None]:
+    """Nobody of the mainland works: whoever is on the island takes the leases."""
+    led = {name: place.programs.log(name).count("leads with the lease") for name in (SCHEDULER, CONTROLLERS)}
+    with place.paused(MAINLAND[0]), place.paused(MAINLAND[1]):
+        for name, times in led.items():
+            says(place, name, "leads with the lease", times + 1)
+        yield
+
+
+@pytest.mark.parametrize("seconds", [8, pytest.param(75, marks=pytest.mark.soak)])
+def test_leaders_that_are_cut_off_for_longer_than_anybody_waits(place: Place, isle: Island, seconds: int) -> None:
+    """For longer than their leases, or than a connection may be silent (45 s) and a request unanswered (60 s)."""
+    before, meanwhile = ([f"{when}-{seconds}-{number}" for number in range(4)] for when in ("cut", "while-cut"))
     conf = f"--scheduler-conf={place.root / 'scheduler.yaml'}"
     isle.start(SCHEDULER, "volcano.scheduler.daemon.main", UNHEARD, conf, *crashing.LEASE)
-    says(place, SCHEDULER, "waits for the lease")
-    with place.paused("vc-scheduler"):
-        says(place, SCHEDULER, "leads with the lease")
-        place.runs("led-from-the-island")
-    with place.outlived():
-        isle.cut()
-        place.runs("led-from-the-mainland")
-        says(place, SCHEDULER, "standing by")
+    isle.start(CONTROLLERS, "volcano.controllers.manager", UNHEARD, *crashing.LEASE)
+    for name in (SCHEDULER, CONTROLLERS):
+        says(place, name, "waits for the lease")
+    with place.outlived(lists=2, daemons=(*MAINLAND, SCHEDULER, CONTROLLERS)):
+        with ashore_only(place):
+            place.kubectl.create(*(gang(name, 2, "sleep", "1") for name in before))
+            eventually("some of the work to be done", lambda: place.done_to_pods_of(before))
+            isle.cut()
+        over = time.monotonic() + seconds
+        place.kubectl.create(*(gang(name, 2, "sleep", "1") for name in meanwhile))
+        for name in (*before, *meanwhile):
+            eventually(f"{name} to complete", lambda name=name: place.phase(name) == "Completed")
+        for name in (SCHEDULER, CONTROLLERS):
+            says(place, name, "standing by")
+        time.sleep(max(0.0, over - time.monotonic()))
         isle.mend()
-        with place.paused("vc-scheduler"):
-            says(place, SCHEDULER, "leads with the lease", times=2)
-            place.runs("led-from-the-island-again")
-    assert place.programs.lives(SCHEDULER)
+        with ashore_only(place):
+            place.runs(f"led-from-the-island-again-{seconds}")
+    place.were_done_once([*before, *meanwhile], 2)
 
 
 def test_controllers_that_are_cut_off_amid_their_work(place: Place, isle: Island) -> None:
