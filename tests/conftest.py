@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +21,8 @@ ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slo
 settings.register_profile("any machine", ANY_MACHINE)
 settings.register_profile("same examples", ANY_MACHINE, derandomize=True, database=None)
 settings.load_profile("any machine")
+DIED = pytest.StashKey[bool]()
+"""Whether a process that ran tests has died."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,6 +48,18 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
         report.sections += [section for running in programs.RUNNING for section in running.last_words()]
     return report
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    if error:
+        node.config.stash[DIED] = True
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The death of a process that ran tests is no failure like others, which `make test-kube` would try again."""
+    if session.config.stash.get(DIED, False):
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
 @pytest.fixture(autouse=True, scope="session")
