@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from tests.waiting import eventually
 from volcano.api.resources import JOBS, PODGROUPS, PODS
 from volcano.kube import config
 from volcano.kube.client import Client
-from volcano.kube.errors import Conflict, NotFound
+from volcano.kube.errors import ApiError, Conflict, NotFound
 from volcano.kube.transport import HttpTransport
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Meddler(Background):
 
     def __init__(self, site: Site) -> None:
         super().__init__()
+        self.tried: Counter[tuple[str, str]] = Counter()
         self.written: dict[tuple[str, str], int] = {}
         self.conflicts = 0
         self._site = site
@@ -45,14 +47,16 @@ class Meddler(Background):
         try:
             while not self._stop.is_set():
                 for kind in MEDDLED:
-                    for found in (await client.list(kind.untyped, self._site.namespace)).items:
-                        await self._write(client, kind, found)
+                    with suppress(ApiError, OSError, TimeoutError):
+                        for found in (await client.list(kind.untyped, self._site.namespace)).items:
+                            await self._write(client, kind, found)
         finally:
             await client.close()
 
     async def _write(self, client: Client, kind: Resource[Any], found: dict[str, Any]) -> None:
         key = kind.plural, found["metadata"]["name"]
-        number = self.written.get(key, 0) + 1
+        self.tried[key] += 1
+        number = self.tried[key]
         found["metadata"].setdefault("annotations", {})["meddler"] = str(number)
         with suppress(NotFound):
             try:
@@ -72,9 +76,11 @@ def test_nobody_loses_what_another_wrote(site: Site) -> None:
             site.kubectl.create(*(gang(name, 3, "sleep", "1") for name in names[-3:]))
             eventually("the jobs to complete", lambda made=tuple(names): all_complete(site, made), 200)
 
+    assert "jobs" in {plural for plural, _ in meddler.written}
     for name in names:
         job = site.kubectl.get("vcjob", name)
-        assert job["metadata"]["annotations"]["meddler"] == str(meddler.written["jobs", name])
+        number = int((job["metadata"].get("annotations") or {}).get("meddler", 0))
+        assert number >= meddler.written.get(("jobs", name), 0)  # more, where a write without an answer has arrived
         assert (job["status"]["succeeded"], job["status"].get("retryCount", 0)) == (3, 0)
 
 
