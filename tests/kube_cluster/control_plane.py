@@ -160,7 +160,7 @@ def start_controllers(programs: Programs, address: Address, options: tuple[str, 
     )
 
 
-def start_scheduler(programs: Programs, address: Address) -> None:
+def start_scheduler(programs: Programs, address: Address, *options: str) -> None:
     """The one of pods that name none."""
     command = [str(where.folder() / "kube-scheduler"), f"--kubeconfig={address.kubeconfig}"]
-    programs.start("kube-scheduler", [*command, "--leader-elect=false", "--secure-port=0"])
+    programs.start("kube-scheduler", [*command, "--leader-elect=false", "--secure-port=0", *options])

@@ -14,6 +14,7 @@ from tests.waiting import until
 from volcano.api.meta import JsonObject
 from volcano.api.resources import (
     DEVICE_CLASSES,
+    DEVICE_TAINT_RULES,
     NAMESPACES,
     NODES,
     PODGROUPS,
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("claims")]
 
-OPTIONS = ("--disable-admission-plugins=ServiceAccount",)
+TAINT_RULES = "--feature-gates=DRADeviceTaintRules=true"
+OPTIONS = ("--disable-admission-plugins=ServiceAccount", TAINT_RULES, "--runtime-config=resource.k8s.io/v1beta2=true")
 CONF = "actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n"
 
 
@@ -75,7 +77,9 @@ POOLS: dict[str, list[JsonObject]] = {
     "plain": [{"name": f"d{number}"} for number in range(4)],
     "fabric": [{"name": "f0", **FABRIC}],
     "extended": [{"name": f"e{number}"} for number in range(2)],
+    "ruled": [{"name": "r0"}, {"name": "r1"}],
 }
+MAINTENANCE = {"key": "maintenance", "effect": "NoSchedule"}
 
 
 def exactly(kind: str, **more: Any) -> JsonObject:
@@ -94,6 +98,8 @@ CLAIMS: dict[str, JsonObject] = {
         ],
     },
     "attached": exactly("fabric"),
+    "untainted": exactly("ruled"),
+    "tolerating": exactly("ruled", tolerations=[{"operator": "Exists", **MAINTENANCE}]),
 }
 
 
@@ -102,7 +108,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     if why := control_plane.absence():
         pytest.skip(why)
     for server in bare.kube(tmp_path_factory.mktemp("claims"), OPTIONS):
-        control_plane.start_scheduler(server.programs, server.address)
+        control_plane.start_scheduler(server.programs, server.address, TAINT_RULES)
         yield server.address
 
 
@@ -125,6 +131,9 @@ async def prepare(client: Client, side: Side) -> None:
         await client.create(
             DEVICE_CLASSES.untyped, {"metadata": {"name": f"{side.name}-{pool}"}, "spec": {**chosen, **named}}
         )
+    first = {"driver": f"ruled.{side.driver}", "device": "r0"}
+    rule = {"metadata": {"name": side.name}, "spec": {"deviceSelector": first, "taint": MAINTENANCE}}
+    await client.create(DEVICE_TAINT_RULES.untyped, rule)
     group = {"metadata": {"name": "g"}, "spec": {"minMember": 1, "queue": "default"}, "status": {"phase": "Inqueue"}}
     await client.create(PODGROUPS.untyped, group, side.name)
 
@@ -231,3 +240,5 @@ def test_claims_are_allocated_as_kubernetes_does(address: Address, tmp_path: Pat
     ours, theirs = asyncio.run(scenario())
 
     assert OURS.plain(ours) == THEIRS.plain(theirs)
+    devices = [ours[name]["devices"]["results"][0]["device"] for name in ("untainted", "tolerating")]
+    assert devices == ["r1", "r0"]
