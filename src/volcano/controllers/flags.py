@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from volcano.kube.flags import FlagError, flag
+from volcano.kube.flags import ConnectionFlags, FlagError, LeaseFlags, flag
 
 CONTROLLERS: Final = (
     "colocation-config-controller",
@@ -27,24 +27,14 @@ CONTROLLERS: Final = (
 
 
 @dataclass
-class Flags:
+class Flags(LeaseFlags, ConnectionFlags):
     """The command line of vc-controller-manager, by upstream's names."""
 
-    master: str = flag("", "address of the API server, instead of the kubeconfig's")
-    kubeconfig: str = flag("", "path of the kubeconfig")
-    kube_api_qps: float = flag(50.0, "accepted for compatibility: a healthy server is not throttled")
-    kube_api_burst: int = flag(100, "accepted for compatibility")
     ca_cert_file: str = flag("", "certificate authority of the healthz listener's clients")
     tls_cert_file: str = flag("", "certificate of the healthz listener")
     tls_private_key_file: str = flag("", "key of the healthz listener")
     lock_object_namespace: str = flag("", "deprecated: use leader-elect-resource-namespace")
-    leader_elect: bool = flag(True, "reconcile only while holding the lease")
-    leader_elect_lease_duration: float = flag(15.0, "others wait this long before they take over", seconds=True)
-    leader_elect_renew_deadline: float = flag(10.0, "give up when renewing takes longer", seconds=True)
-    leader_elect_retry_period: float = flag(2.0, "pause between attempts", seconds=True)
-    leader_elect_resource_lock: str = flag("leases", "accepted for compatibility: always a Lease")
     leader_elect_resource_name: str = flag("vc-controller-manager", "name of the lease")
-    leader_elect_resource_namespace: str = flag("volcano-system", "namespace of the lease")
     worker_threads: int = flag(3, "workers of the job controller; each looks after several jobs at a time")
     worker_threads_for_cronjob: int = flag(3, "workers of the cronjob controller")
     worker_threads_for_podgroup: int = flag(5, "workers of the podgroup controller")

@@ -1,6 +1,7 @@
 """Command lines of daemons as Go programs read them: `--flag=value`, `--flag value`, bare booleans, klog's own flags.
 
-Upstream's manifests and charts pass such lines; daemons declare their flags as fields of a dataclass.
+Upstream's manifests and charts pass such lines; daemons declare their flags as fields of a dataclass, which inherits
+those that several have.
 """
 
 from __future__ import annotations
@@ -47,6 +48,29 @@ def flag(default: Any, help_text: str, *, repeat: str = "", seconds: bool = Fals
     if isinstance(default, list | dict):
         return dataclasses.field(default_factory=default.copy, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass
+class ConnectionFlags:
+    """How a daemon reaches the API server."""
+
+    master: str = flag("", "address of the API server, instead of the kubeconfig's")
+    kubeconfig: str = flag("", "path of the kubeconfig")
+    kube_api_qps: float = flag(50.0, "accepted for compatibility: a healthy server is not throttled")
+    kube_api_burst: int = flag(100, "accepted for compatibility")
+
+
+@dataclasses.dataclass
+class LeaseFlags:
+    """How copies of a daemon agree on the one that works."""
+
+    leader_elect: bool = flag(True, "work only while holding the lease")
+    leader_elect_lease_duration: float = flag(15.0, "others wait this long before they take over", seconds=True)
+    leader_elect_renew_deadline: float = flag(10.0, "give up when renewing takes longer", seconds=True)
+    leader_elect_retry_period: float = flag(2.0, "pause between attempts", seconds=True)
+    leader_elect_resource_lock: str = flag("leases", "accepted for compatibility: always a Lease")
+    leader_elect_resource_name: str = flag("volcano", "name of the lease")
+    leader_elect_resource_namespace: str = flag("volcano-system", "namespace of the lease")
 
 
 def parse(kind: type[T], arguments: Sequence[str], program: str) -> T:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from volcano.kube import flags
-from volcano.kube.flags import flag
+from volcano.kube.flags import ConnectionFlags, flag
 from volcano.webhooks.identity import SECRET_NAME
 from volcano.webhooks.registration import Endpoint
 from volcano.webhooks.rules import RULES, Rule, Settings
@@ -23,13 +23,9 @@ class OptionsError(ValueError):
 
 
 @dataclass
-class Flags:
+class Flags(ConnectionFlags):
     """The command line of vc-webhook-manager as it is typed; `Options` is what it means."""
 
-    master: str = flag("", "address of the API server, instead of the kubeconfig's")
-    kubeconfig: str = flag("", "path of the kubeconfig")
-    kube_api_qps: float = flag(50.0, "accepted for compatibility: a healthy server is not throttled")
-    kube_api_burst: int = flag(100, "accepted for compatibility")
     tls_cert_file: str = flag("", "serving certificate; without these three files one is issued and renewed")
     tls_private_key_file: str = flag("", "key of the serving certificate")
     ca_cert_file: str = flag("", "authorities that the API server shall trust")

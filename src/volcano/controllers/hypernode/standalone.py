@@ -14,26 +14,16 @@ from volcano.controllers.flags import Flags
 from volcano.controllers.hypernode.controller import HyperNodeController
 from volcano.controllers.manager import launch
 from volcano.kube import flags as command_line
-from volcano.kube.flags import FlagError, flag
+from volcano.kube.flags import ConnectionFlags, FlagError, LeaseFlags, flag
 
 PROGRAM = "vc-hypernode-controller-manager"
 
 
 @dataclass
-class StandaloneFlags:
+class StandaloneFlags(LeaseFlags, ConnectionFlags):
     """The command line of vc-hypernode-controller-manager, by upstream's names."""
 
-    master: str = flag("", "address of the API server, instead of the kubeconfig's")
-    kubeconfig: str = flag("", "path of the kubeconfig")
-    kube_api_qps: float = flag(50.0, "accepted for compatibility: a healthy server is not throttled")
-    kube_api_burst: int = flag(100, "accepted for compatibility")
-    leader_elect: bool = flag(True, "discover only while holding the lease")
-    leader_elect_lease_duration: float = flag(15.0, "others wait this long before they take over", seconds=True)
-    leader_elect_renew_deadline: float = flag(10.0, "give up when renewing takes longer", seconds=True)
-    leader_elect_retry_period: float = flag(2.0, "pause between attempts", seconds=True)
-    leader_elect_resource_lock: str = flag("leases", "accepted for compatibility: always a Lease")
     leader_elect_resource_name: str = flag(PROGRAM, "name of the lease")
-    leader_elect_resource_namespace: str = flag("volcano-system", "namespace of the lease")
     enable_healthz: bool = flag(True, "serve /healthz and /readyz")
     healthz_address: str = flag(":11251", "address of /healthz and /readyz")
     enable_metrics: bool = flag(True, "serve /metrics")

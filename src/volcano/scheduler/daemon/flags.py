@@ -7,16 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from volcano.kube.flags import FlagError, flag
+from volcano.kube.flags import ConnectionFlags, FlagError, LeaseFlags, flag
 from volcano.scheduler.framework.options import SHARD_HARD, SHARD_NONE, SHARD_SOFT, Options
 
 
 @dataclass
-class Flags:
+class Flags(LeaseFlags, ConnectionFlags):
     """The command line of vc-scheduler, by upstream's names."""
 
-    master: str = flag("", "address of the API server, instead of the kubeconfig's")
-    kubeconfig: str = flag("", "path of the kubeconfig")
     ca_cert_file: str = flag("", "certificate authority of the healthz listener's clients")
     tls_cert_file: str = flag("", "certificate of the healthz listener")
     tls_private_key_file: str = flag("", "key of the healthz listener")
@@ -52,13 +50,6 @@ class Flags:
     disable_default_scheduler_config: bool = flag(False, "fail instead of falling back to the default configuration")
     scheduler_sharding_mode: str = flag("none", "hard: use only the nodes of a NodeShard; soft: use them first; none")
     scheduler_sharding_name: str = flag("volcano", "the NodeShard of this scheduler")
-    leader_elect: bool = flag(True, "schedule only while holding the lease")
-    leader_elect_lease_duration: float = flag(15.0, "others wait this long before they take over", seconds=True)
-    leader_elect_renew_deadline: float = flag(10.0, "give up when renewing takes longer", seconds=True)
-    leader_elect_retry_period: float = flag(2.0, "pause between attempts", seconds=True)
-    leader_elect_resource_lock: str = flag("leases", "accepted for compatibility: always a Lease")
-    leader_elect_resource_name: str = flag("volcano", "name of the lease")
-    leader_elect_resource_namespace: str = flag("volcano-system", "namespace of the lease")
     feature_gates: dict[str, bool] = flag({}, "Gate=true,Other=false")
     verbosity: int = 0
 
