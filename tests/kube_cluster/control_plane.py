@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import http.client
 import ssl
-import urllib.error
 import urllib.request
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Address:
         try:
             with urllib.request.urlopen(f"{self.server}{path}", context=context, timeout=5) as answer:
                 return answer.read().decode()
-        except (urllib.error.URLError, OSError):
+        except (OSError, http.client.HTTPException):
             return None
 
 

@@ -68,6 +68,17 @@ class Place:
         status = self.kubectl.get("vcjob", name).get("status") or {}
         return str((status.get("state") or {}).get("phase", ""))
 
+    def leads(self, name: str) -> bool:
+        """Whether a daemon has the lease, by what it said last: on a busy machine leases change hands at any time."""
+        log = self.programs.log(name)
+        return log.rfind("leads with the lease") > max(log.rfind("waits for the lease"), log.rfind("standing by"))
+
+    def await_lead(self, name: str) -> None:
+        eventually(f"{name} to lead", lambda: self.leads(name))
+
+    def await_standby(self, name: str) -> None:
+        eventually(f"{name} to stand by", lambda: not self.leads(name))
+
     def pids(self, daemons: Iterable[str] = DAEMONS) -> dict[str, int]:
         return {name: self.programs.process_id(name) for name in daemons}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import http.client
 import json
 import os
 import re
@@ -58,7 +59,7 @@ class Second:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             return refusal.code, refusal.read().decode()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             return 0, str(error)
 
     def says(self, words: str) -> None:

@@ -43,8 +43,8 @@ def isle(place: Place, numbers: Iterator[int]) -> Iterator[Island]:
     place.runs(f"without-an-island-{next(numbers)}")
 
 
-def says(place: Place, name: str, words: str, times: int = 1) -> None:
-    eventually(f"{name} to say: {words}", lambda: place.programs.log(name).count(words) >= times)
+def says(place: Place, name: str, words: str) -> None:
+    eventually(f"{name} to say: {words}", lambda: words in place.programs.log(name))
 
 
 MAINLAND = "vc-scheduler", "vc-controller-manager"
@@ -53,10 +53,9 @@ MAINLAND = "vc-scheduler", "vc-controller-manager"
 @contextmanager
 def ashore_only(place: Place) -> Iterator[None]:
     """Nobody of the mainland works: whoever is on the island takes the leases."""
-    led = {name: place.programs.log(name).count("leads with the lease") for name in (SCHEDULER, CONTROLLERS)}
     with place.paused(MAINLAND[0]), place.paused(MAINLAND[1]):
-        for name, times in led.items():
-            says(place, name, "leads with the lease", times + 1)
+        for name in (SCHEDULER, CONTROLLERS):
+            place.await_lead(name)
         yield
 
 
@@ -79,7 +78,7 @@ def test_leaders_that_are_cut_off_for_longer_than_anybody_waits(place: Place, is
         for name in (*before, *meanwhile):
             eventually(f"{name} to complete", lambda name=name: place.phase(name) == "Completed")
         for name in (SCHEDULER, CONTROLLERS):
-            says(place, name, "standing by")
+            place.await_standby(name)
         time.sleep(max(0.0, over - time.monotonic()))
         isle.mend()
         with ashore_only(place):
@@ -93,13 +92,13 @@ def test_controllers_that_are_cut_off_amid_their_work(place: Place, isle: Island
     isle.start(CONTROLLERS, "volcano.controllers.manager", UNHEARD, *crashing.LEASE)
     says(place, CONTROLLERS, "waits for the lease")
     with place.paused("vc-controller-manager"):
-        says(place, CONTROLLERS, "leads with the lease")
+        place.await_lead(CONTROLLERS)
         with place.outlived(lists=2, daemons=[CONTROLLERS, "vc-scheduler"]):
             place.kubectl.create(*(gang(name, 2, "sleep", "1") for name in before))
             eventually("some of the work to be done", lambda: place.done_to_pods_of(before))
             isle.cut()
             place.kubectl.create(*(gang(name, 2, "sleep", "1") for name in meanwhile))
-            says(place, CONTROLLERS, "standing by")
+            place.await_standby(CONTROLLERS)
             time.sleep(1)
             assert place.done_to_pods_of(meanwhile) == {}
             isle.mend()

@@ -77,7 +77,6 @@ def test_leaders_that_are_stopped_and_go_on_when_others_lead(place: Place, secon
     """They wake up amid their work: nothing of it is done twice, and they know what happened meanwhile."""
     jobs = [gang(f"stopped-{seconds}-{number}", 2, "sleep", "1") for number in range(12)]
     names = {job["metadata"]["name"] for job in jobs}
-    stood_by = {leader: place.programs.log(leader).count("standing by") for leader in LEADERS}
     with place.outlived(lists=2), standbys(place):
         place.kubectl.create(*jobs)
         eventually("some of the work to be done", lambda: len(place.done_to_pods_of(names)) > 2)
@@ -86,11 +85,7 @@ def test_leaders_that_are_stopped_and_go_on_when_others_lead(place: Place, secon
             eventually("others to do the rest", lambda: all(place.phase(name) == "Completed" for name in names), 200)
             time.sleep(max(0.0, over - time.monotonic()))
         for leader in LEADERS:
-            known = stood_by[leader]
-            eventually(
-                f"{leader} to stand by",
-                lambda leader=leader, known=known: place.programs.log(leader).count("standing by") > known,
-            )
+            place.await_standby(leader)
         place.runs(f"beside-{seconds}")
     place.runs(f"leading-again-{seconds}")
     place.were_done_once(names, 2)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import sys
 import urllib.request
 from typing import TYPE_CHECKING, Any
@@ -144,7 +145,7 @@ def answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5):
             return True
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return False
 
 
