@@ -10,7 +10,7 @@ import pytest
 from volcano.api import keys
 from volcano.api.core import ContainerStatus, Pod, PodSchedulingGate, ResourceRequirements, Toleration
 from volcano.api.meta import LabelSelector
-from volcano.api.scheduling import PodGroup, SubGroupPolicySpec
+from volcano.api.scheduling import PodGroup, PodGroupCondition, PodGroupStatus, SubGroupPolicySpec
 from volcano.scheduler.cluster.cluster import Cluster
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, MODIFIED, Ingest
 from volcano.scheduler.cluster.resources import CPU, PODS
@@ -157,6 +157,28 @@ def test_the_phase_that_was_decided_stands_until_it_is_written() -> None:
     world.update("podgroups", msgspec.structs.replace(job.pod_group))
 
     assert job.phase == "Inqueue"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("phase", "Pending"), ("running", 1), ("succeeded", 1), ("failed", 1), ("conditions", [])]
+)
+def test_a_job_is_looked_at_again_where_its_podgroup_shows_something_else(field: str, value: object) -> None:
+    world = World(nodes=[node("n1", cpu=4)], jobs=[gang("train", pods=2, cpu=1)])
+    decided = world.cycle().podgroups["default/train"]
+    shown = PodGroupStatus(
+        phase=decided.phase,
+        conditions=[PodGroupCondition(type=c.type, status=c.status, reason=c.reason) for c in decided.conditions],
+    )
+
+    def look(status: PodGroupStatus) -> set[str]:
+        before = world.cluster.jobs["default/train"].pod_group
+        assert before is not None
+        world.update("podgroups", msgspec.structs.replace(before, status=status))
+        return world.cluster.dirty_jobs
+
+    assert decided.conditions
+    assert look(shown) == set()
+    assert look(msgspec.structs.replace(shown, **{field: value})) == {"default/train"}
 
 
 def test_a_job_that_moves_to_another_queue_takes_its_claims_along() -> None:

@@ -225,17 +225,19 @@ class Cluster:
 
     def put_pod_group(self, pod_group: PodGroup) -> Job:
         job = self.job(pod_group.metadata.key)
-        spec = pod_group.spec
+        spec, status = pod_group.spec, pod_group.status
         before = job.pod_group
         policies_changed = before is None or job.policies != spec.sub_group_policy
-        if before is None or pod_group.status.phase != before.status.phase:  # what was decided stands until written
-            job.phase = pod_group.status.phase
+        if before is None or status.phase != before.status.phase:  # what was decided stands until written
+            job.phase = status.phase
         job.pod_group = pod_group
-        self.dirty_jobs.add(job.key)
         if not policies_changed:
             subgroups.follow(job)
         if before is not None and before.metadata.uid == pod_group.metadata.uid and before.spec == spec:
+            if job.told is None or not job.told.is_shown_by(status):
+                self.dirty_jobs.add(job.key)
             return job
+        self.dirty_jobs.add(job.key)
         job.uid = pod_group.metadata.uid
         created = pod_group.metadata.creation_timestamp
         job.created = created.timestamp() if created else 0.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from volcano.scheduler.cluster.resources import Dimensions, Vector, pad
 from volcano.scheduler.cluster.tasks import ALLOCATED_STATUSES, Status, Task, is_true
 
 if TYPE_CHECKING:
-    from volcano.api.scheduling import PodGroup, SubGroupPolicySpec
+    from volcano.api.scheduling import PodGroup, PodGroupStatus, SubGroupPolicySpec
     from volcano.scheduler.cluster.queues import Queue
 
 PENDING = "Pending"
@@ -132,6 +132,13 @@ class Wait:
     due: float
 
 
+class Told(Protocol):
+    """A PodGroup's status as a session decides it."""
+
+    def is_shown_by(self, status: PodGroupStatus) -> bool:
+        """Whether the PodGroup says so already."""
+
+
 class Job:
     """Mutable, but only through `Cluster`. Whatever changes is noted in the registers of who follows jobs."""
 
@@ -159,6 +166,7 @@ class Job:
         "sub_jobs",
         "tally",
         "tasks",
+        "told",
         "total_request",
         "uid",
         "wait",
@@ -196,6 +204,8 @@ class Job:
         """The era (era.py) in which it last lost a member to another queue."""
         self.wait: Wait | None = None
         """Set while it waits; framework/patience.py keeps it."""
+        self.told: Told | None = None
+        """What the last session to look at it decided that its PodGroup shall say."""
 
     def __repr__(self) -> str:
         return f"Job({self.key}, {self.phase or 'no phase'}, {self.tally.describe()})"

@@ -18,9 +18,9 @@ LONGEST_SECONDS: Final = 1.0
 REMEMBERED: Final = 3
 """One long cycle among so many is an exception, not a load: its length does not count."""
 BURST: Final = 25
-REFILL_SECONDS: Final = 0.2
+REFILL_SECONDS: Final = 0.3
 """More cycles at once than `BURST` are a rush, and so is more than one per `REFILL_SECONDS` in the long run."""
-RUSH_SECONDS: Final = 0.2
+RUSH_SECONDS: Final = 0.3
 """The pause in a rush. Everything a cycle does once is then done for many pods."""
 
 

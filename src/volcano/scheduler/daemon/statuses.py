@@ -27,7 +27,7 @@ from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING
 from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.view import PodGroupInView
-from volcano.scheduler.framework.decisions import ClusterEvent, Condition, Decisions, PodGroupDecision, PodVerdict
+from volcano.scheduler.framework.decisions import ClusterEvent, Decisions, PodGroupDecision, PodVerdict
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ class StatusWriter:
         status: JsonObject = {field: getattr(wanted, field) for field in PLAIN_FIELDS if field in news}
         if "conditions" in news:
             now = _stamp(self._now())
-            changed = {condition.type: condition for condition in _untold(live.status, wanted)}
+            changed = {condition.type: condition for condition in wanted.untold(live.status)}
             status["conditions"] = [
                 *(_as_document(old) for old in live.status.conditions if old.type not in changed),
                 *(
@@ -312,16 +312,9 @@ def _group_news(live: PodGroupStatus, wanted: PodGroupDecision) -> Set[str]:
         news.add("succeeded")
     if live.failed != wanted.failed:
         news.add("failed")
-    if wanted.conditions and _untold(live, wanted):
+    if wanted.conditions and wanted.untold(live):
         news.add("conditions")
     return news
-
-
-def _untold(live: PodGroupStatus, wanted: PodGroupDecision) -> list[Condition]:
-    """The conditions that are not among the newest ones of the PodGroup."""
-    newest = live.conditions[-len(wanted.conditions) :]
-    told = [(old.type, old.status, old.reason, old.message) for old in newest]
-    return [new for new in wanted.conditions if (new.type, new.status, new.reason, new.message) not in told]
 
 
 def _can_wait(live: Any, wanted: Any, news: Set[str]) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from volcano.api.core.dra import ClaimAllocation, ResourceClaim
 from volcano.api.meta import JsonObject
+from volcano.api.scheduling import PodGroupStatus
 from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.framework.reasons import Reason
 
@@ -125,6 +126,22 @@ class PodGroupDecision:
     """New or confirmed in this cycle; other types keep what they had."""
     is_settling: bool = False
     """All that the group needs have their nodes and some do not run yet: more news is about to come."""
+
+    def is_shown_by(self, status: PodGroupStatus) -> bool:
+        """Whether a PodGroup says so already."""
+        return (
+            status.phase == self.phase
+            and status.running == self.running
+            and status.succeeded == self.succeeded
+            and status.failed == self.failed
+            and not (self.conditions and self.untold(status))
+        )
+
+    def untold(self, status: PodGroupStatus) -> list[Condition]:
+        """The conditions that are not among the newest ones of the PodGroup."""
+        newest = status.conditions[-len(self.conditions) :]
+        told = [(old.type, old.status, old.reason, old.message) for old in newest]
+        return [new for new in self.conditions if (new.type, new.status, new.reason, new.message) not in told]
 
 
 @dataclass(frozen=True, slots=True)

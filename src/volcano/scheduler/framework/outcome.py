@@ -97,19 +97,19 @@ def _jobs_to_report(session: Session) -> Iterable[Job]:
 def _report_job(session: Session, job: Job) -> None:
     decisions = session.decisions
     conditions = session.conditions.get(job.key) or _not_admitted(session, job)
-    unschedulable = any(condition.type == UNSCHEDULABLE for condition in conditions)
-    phase = phase_of(job, unschedulable=unschedulable)
+    others = [condition for condition in conditions if condition.type != UNSCHEDULABLE]
+    phase = phase_of(job, unschedulable=len(others) < len(conditions))
     was_pending = job.is_pending
     counts = job.tally.counts
     is_ready = job.is_ready
     job.stood = job.stood or is_ready
     due = is_due(job, session.now, session.options.patience_seconds)
-    decisions.podgroups[job.key] = PodGroupDecision(
+    job.told = decisions.podgroups[job.key] = PodGroupDecision(
         phase,
         running=counts[Status.RUNNING],
         succeeded=counts[Status.SUCCEEDED],
         failed=counts[Status.FAILED],
-        conditions=[condition for condition in conditions if due or condition.type != UNSCHEDULABLE],
+        conditions=conditions if due else others,
         is_settling=is_ready and job.tally.allocated > counts[Status.RUNNING],
     )
     job.phase = phase

@@ -22,7 +22,8 @@ def is_due(job: Job, now: float, patience_seconds: float | None) -> bool:
     """
     if patience_seconds is None:
         return True
-    if not (job.is_pending or any(job.tally.counts[status] for status in WAITING)):
+    counts = job.tally.counts
+    if not (job.is_pending or counts[Status.PENDING] or counts[Status.ALLOCATED] or counts[Status.PIPELINED]):
         job.wait = None
         return False
     wait, pods = job.wait, len(job.tasks)

@@ -17,7 +17,7 @@ from volcano.scheduler.framework.outcome import leaving_with_node
 from volcano.scheduler.framework.plugin import EvictionContext, Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
 
-READY_TEXT = "tasks in gang are ready to be scheduled"
+READY = Condition(scheduling.SCHEDULED, "tasks in gang are ready to be scheduled")
 
 
 class Gang(Plugin):
@@ -84,7 +84,7 @@ class Gang(Plugin):
     def close(self) -> None:
         for job in self._jobs_to_judge():
             if job.is_ready:  # by number alone: a running job is not called unschedulable for the lack of a role
-                self.session.conditions[job.key].append(Condition(scheduling.SCHEDULED, READY_TEXT))
+                self.session.conditions[job.key].append(READY)
             elif not self._is_only_terminating(job):
                 self._declare_unschedulable(job)
 

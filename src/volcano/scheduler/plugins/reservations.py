@@ -91,14 +91,22 @@ class Claims:
 
 
 def _part(dimensions: Dimensions, job: Job) -> Part:
+    held, phase = job.tally.allocated, job.phase
+    is_promised = job.min_resources is not None and phase == INQUEUE
+    may_claim = job.min_resources is not None and phase == RUNNING and held >= job.min_available
+    if not (is_promised or may_claim or held):
+        return Part(job.queue_name, None, None, None)
     declared = dimensions.from_amounts(job.min_resources or {})
-    claimed = promised = None
-    if job.min_resources is not None and job.phase == INQUEUE:
-        claimed = without_gated(job, np.maximum(declared - job.allocated, 0))
+    beyond = job.allocated - declared
+    claimed = promised = elastic = None
+    if is_promised:
+        claimed = without_gated(job, np.maximum(-beyond, 0))
         promised = without_gated(job, declared)
-    elif job.min_resources is not None and job.phase == RUNNING and job.tally.allocated >= job.min_available:
-        claimed = promised = _unless_empty(without_gated(job, np.maximum(declared - job.allocated, 0)))
-    elastic = _unless_empty(np.maximum(job.allocated - declared, 0)) if job.tally.allocated else None
+    if beyond.any():  # most jobs that run have just what they declare
+        if may_claim:
+            claimed = promised = _unless_empty(without_gated(job, np.maximum(-beyond, 0)))
+        if held:
+            elastic = _unless_empty(np.maximum(beyond, 0))
     return Part(job.queue_name, promised, claimed, elastic)
 
 
@@ -134,7 +142,7 @@ def beyond(session: Session, reason: Reason, short: list[int], used: AnyVector, 
 
 def without_gated(job: Job, amount: Vector) -> Vector:
     """`amount` less what gated pods ask for; pods that only wait for their queue are not gated in this sense."""
-    if not any(task.gates for task in job.pending.values()):
+    if not job.pending or not any(task.gates for task in job.pending.values()):
         return amount
     gated = [task.profile.request for task in job.pending.values() if task.gates and not task.waits_for_queue_only]
     return np.maximum(amount - sum(gated), 0) if gated else amount
