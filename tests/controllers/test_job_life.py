@@ -42,6 +42,27 @@ def test_a_job_gets_its_podgroup_then_its_pods_and_completes() -> None:
     asyncio.run(main())
 
 
+def test_only_a_first_status_replaces_what_is_there() -> None:
+    """What another version has written into a status stays, and so does what anybody has into the rest of a job."""
+
+    async def main() -> None:
+        async with bench() as world:
+            await world.submit(replicas=1, annotations={"mine": "kept"})
+            await world.reaches("Pending")
+            await world.admit()
+            await until(lambda: world.has_pods(1))
+            await world.set_phases("Running")
+            running = await world.reaches("Running")
+
+            methods = [method for method, path in world.wire.writes if path.endswith("/jobs/train/status")]
+            assert methods[0] == "PUT"
+            assert set(methods[1:]) == {"PATCH"}
+            assert running.metadata.annotations["mine"] == "kept"
+            assert [task.replicas for task in running.spec.tasks] == [1]
+
+    asyncio.run(main())
+
+
 def test_a_failed_pod_restarts_the_job_until_its_retries_are_used_up() -> None:
     async def main() -> None:
         async with bench() as world:

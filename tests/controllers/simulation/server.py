@@ -158,12 +158,14 @@ class Server:
         await self._return()
         return msgspec.convert(stored, resource.type)
 
-    async def update(self, resource: Resource[T], obj: JsonObject) -> T:
+    async def update(self, resource: Resource[T], obj: JsonObject, subresource: str | None = None) -> T:
         await self._arrive()
         meta = obj["metadata"]
-        if self._find(resource, meta["name"], meta["namespace"])["metadata"] != meta:
+        present = self._find(resource, meta["name"], meta["namespace"])
+        if any(present["metadata"][name] != meta[name] for name in ("uid", "resourceVersion")):
             raise Conflict(f"{meta['name']} has been modified")
-        stored = self.put(resource.plural, _key(meta["name"], meta["namespace"]), obj)
+        whole = {**present, "status": obj["status"]} if subresource == "status" else obj
+        stored = self.put(resource.plural, _key(meta["name"], meta["namespace"]), whole)
         await self._return()
         return msgspec.convert(stored, resource.type)
 
