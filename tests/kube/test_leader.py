@@ -27,10 +27,13 @@ class LeaseApi:
         self.lease: dict[str, Any] | None = None
         self.version = 0
         self.broken = False
+        self.denied = False
 
     async def handle(self, request: Request) -> Response:
         if self.broken:
             return self._status(500, "InternalError")
+        if self.denied:
+            return self._status(403, "Forbidden")
         if request.method == "GET":
             return self._status(404, "NotFound") if self.lease is None else self._lease(200)
         if request.method == "DELETE":
@@ -214,6 +217,22 @@ def test_a_leader_that_was_paused_beyond_its_lease_writes_nothing_when_it_wakes_
         with pytest.raises(NotLeading):
             await client.delete(LEASES, "volcano", "volcano-system")
         assert (await client.get(LEASES, "volcano", "volcano-system")).spec.holder_identity == "a"
+
+    asyncio.run(main())
+
+
+def test_why_nobody_can_lead_is_told_while_the_server_refuses_the_lease() -> None:
+    async def main() -> None:
+        api = LeaseApi()
+        api.denied = True
+        elector = candidate(api, "a")
+        waiting = asyncio.create_task(elector.acquire())
+        await until(lambda: (elector.problem() or "").startswith("cannot have the lease volcano-system/volcano: "))
+        api.denied, api.broken = False, True
+        await asyncio.sleep(0.1)
+        api.broken = False
+        await waiting
+        assert elector.problem() is None
 
     asyncio.run(main())
 

@@ -89,7 +89,7 @@ class Terms:
     """The controllers of each time that this daemon leads: what those before them remember may be wrong by now."""
 
     def __init__(self, client: Client, flags: Flags, elector: LeaderElector | None, papers: Papers | None) -> None:
-        self._parts = (client, flags, elector)
+        self._client, self._flags, self._elector = client, flags, elector
         self._papers = papers
         self.current = self._built(None)
         self._begun = False
@@ -107,7 +107,11 @@ class Terms:
     def complaint(self) -> str | None:
         """What somebody has to put right: in this term, and with what is shown to those who ask for our health."""
         shown = None if self._papers is None else self._papers.problem()
-        return "; ".join(filter(None, (self.current.complaint(), shown))) or None
+        return "; ".join(filter(None, (self.current.complaint(), self.lease(), shown))) or None
+
+    def lease(self) -> str | None:
+        """Why nobody can lead: a note for /readyz, for standbys are ready."""
+        return None if self._elector is None else self._elector.problem()
 
     def render(self) -> bytes:
         """What is measured in this term."""
@@ -116,8 +120,7 @@ class Terms:
     def _built(self, earlier: Context | None) -> Runtime:
         from volcano.http.metrics import Registry
 
-        client, flags, elector = self._parts
-        return build(client, flags, Registry(), elector, earlier)
+        return build(self._client, self._flags, Registry(), self._elector, earlier)
 
 
 def build(
@@ -217,7 +220,8 @@ async def _listen(
     from volcano.http.process import process_metrics
 
     alive: dict[str, Check] = {"leader-election": elector.health} if elector is not None else {}
-    remarks = {"version": terms.current.server_version.remark, "rivals": terms.current.rivalry}
+    current = terms.current
+    remarks = {"version": current.server_version.remark, "rivals": current.rivalry, "lease": terms.lease}
     ready = {"controllers": terms.problem}
     app = HealthApp(terms, process_metrics(), alive=alive, ready=ready, remarks=remarks)
     if flags.enable_metrics:

@@ -24,7 +24,7 @@ from volcano.api.core import Lease, LeaseSpec
 from volcano.api.meta import ObjectMeta, format_micro_time
 from volcano.api.resources import LEASES
 from volcano.kube.client import Client
-from volcano.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from volcano.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, NotFound
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +96,7 @@ class LeaderElector:
         self._renewed_at: float | None = None
         self._slow = False
         """The last attempt took long."""
+        self._refused: str | None = None
 
     @property
     def is_leader(self) -> bool:
@@ -107,6 +108,10 @@ class LeaderElector:
         if self._renewed_at is None or self._clock() - self._renewed_at < self._lease_seconds + self._renew_seconds:
             return None
         return f"the lease {self._namespace}/{self._name} was not renewed in time"
+
+    def problem(self) -> str | None:
+        """What the server has against this candidate's having or seeing the lease; nobody can lead then."""
+        return self._refused
 
     async def run(self, work: Callable[[], Awaitable[Any]]) -> None:
         """Do `work` whenever this candidate leads, until it ends by itself. It is cancelled when the lease is lost."""
@@ -184,10 +189,13 @@ class LeaderElector:
         try:
             async with asyncio.timeout(self._renew_seconds if self._slow else self._renew_seconds / 2):
                 renewed = await self._renew() or await self._take()
+            self._refused = None
         except (ApiError, OSError, TimeoutError) as error:
             log.warning(
                 "cannot renew the lease %s/%s: %s", self._namespace, self._name, str(error) or type(error).__name__
             )
+            if isinstance(error, Forbidden | NotFound):  # the right, or the namespace
+                self._refused = f"cannot have the lease {self._namespace}/{self._name}: {error}"
             return False
         finally:
             self._slow = self._clock() - started > self._renew_seconds / 4

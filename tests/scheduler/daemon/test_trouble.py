@@ -103,6 +103,46 @@ def test_what_cannot_be_seen_is_named_in_readiness_and_an_event(
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("path", ["binding", "podgroups/train"], ids=["binds", "statuses"])
+def test_a_write_without_a_right_is_named_wherever_somebody_may_look(
+    path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And tried again until it is granted."""
+    monkeypatch.setattr(complaints, "LOOK_SECONDS", 0.02)
+    denial = 'it is forbidden: User "volcano-scheduler" cannot patch what it wants to'
+    body = msgspec.json.encode({"kind": "Status", "reason": "Forbidden", "message": denial})
+    words = f"lacks a right: {denial}"
+
+    async def scenario() -> None:
+        answers: dict[str, Response | Exception] = {}
+        async with troubled(answers) as (client, scheduler):
+            await until(lambda: is_ready(scheduler))
+            await add_room(client)
+            answers[path] = Response(403, {}, body)
+            await client.create(PODGROUPS, TRAIN.pod_group)
+            await client.create(PODS, TRAIN.pods[0])
+
+            async def told(reason: str, text: str) -> bool:
+                found = (await client.list(EVENTS)).items
+                about = [each for each in found if each.involved_object.kind == "Lease" and each.reason == reason]
+                return any(text in each.message for each in about)
+
+            async def done() -> bool:
+                group = await client.get(PODGROUPS, TRAIN.pod_group.metadata.name, "default")
+                pod = await client.get(PODS, TRAIN.pods[0].metadata.name, "default")
+                return bool(pod.spec.node_name and group.status.phase)
+
+            await until(lambda: told("Waits", words))
+            await until(lambda: scheduler.is_ready() == words)
+            answers.clear()
+            await until(done)
+            await until(lambda: told("Resumed", ""))
+            await until(lambda: is_ready(scheduler))
+
+    asyncio.run(scenario())
+    assert words in caplog.text
+
+
 def test_a_health_certificate_that_has_ended_is_named_and_stops_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -174,3 +214,11 @@ def test_a_server_that_is_busy_is_asked_again_when_it_says() -> None:
 
 async def is_ready(scheduler: Scheduler) -> bool:
     return scheduler.is_ready() is None
+
+
+async def add_room(client: Client) -> None:
+    """A node for the job, and an open queue."""
+    made = await client.create(NODES, node("n1", cpu=4))
+    made.status = node("n1", cpu=4).status
+    await client.update(NODES, made, subresource="status")
+    await client.patch(QUEUES, "default", {"status": {"state": "Open"}}, subresource="status")

@@ -120,6 +120,7 @@ async def listen(scheduler: Scheduler, flags: Flags) -> list[Server]:
             "version": scheduler.server_version.remark,
             "rivals": scheduler.rivals.problem,
             "vanished": scheduler.vanished.remark,
+            **({"lease": scheduler.elector.problem} if scheduler.elector else {}),
         },
         routes={"/debug/dump": dump} if flags.cache_dumper else None,
     )

@@ -25,6 +25,7 @@ from volcano.kube.complaints import LOADED, REJECTED, Complaints
 from volcano.kube.events import NORMAL, WARNING, EventRecorder
 from volcano.kube.fence import fenced
 from volcano.kube.leader import elector_of
+from volcano.kube.rights import Rights
 from volcano.kube.rivals import Rivals
 from volcano.kube.versions import ServerVersion
 from volcano.scheduler import dump, engine
@@ -88,7 +89,8 @@ class Scheduler:
         ingest = Ingest(self.cluster, flags.scheduler_name, flags.node_selector)
         self.feed = Feed(client, ingest, priority_classes=flags.uses_priority_classes, observer=self._observe)
         self.elector = elector_of(client, flags)
-        writer = fenced(client, self.elector)
+        self.rights = Rights()
+        writer = self.rights.noting(fenced(client, self.elector))
         self.statuses = StatusWriter(writer, self.feed, self.recorder)
         self.outbox = Outbox(
             writer,
@@ -100,7 +102,9 @@ class Scheduler:
         )
         self.usage = UsagePoller(client, self.feed, lambda: self.configuration.conf.metrics)
         self.leading = self.elector is None
-        self._complaining: list[Callable[[], str | None]] = [self._waits_for]
+        self._complaining: list[Callable[[], str | None]] = [self._waits_for, self.rights.problem]
+        if self.elector is not None:
+            self.also_tell(self.elector.problem)
         self.rivals = Rivals(client, flags.leader_elect_resource_name, flags.lease_namespace)
         self.also_tell(self.rivals.problem)
         self.server_version = ServerVersion(client, self.complaints)
@@ -144,6 +148,8 @@ class Scheduler:
         """None once the cluster is known and, where this scheduler leads, a cycle has run."""
         if problem := self.queues.problem or self.feed.problem():
             return f"waiting for {problem}"
+        if denial := self.rights.problem():
+            return denial
         return "waiting for the first cycle" if self.leading and not self._cycled else None
 
     async def dump(self) -> Path:
