@@ -27,7 +27,7 @@ from volcano.api.resources import BATCH_JOBS, CRON_JOBS, JOBS, NODES, PODS, SERV
 from volcano.kube.client import Client
 from volcano.local.probe import Unreachable
 
-pytestmark = [pytest.mark.xdist_group("trouble"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.xdist_group("trouble"), pytest.mark.timeout(600)]
 
 DAEMONS = ("apiserver", "vc-scheduler", "vc-controller-manager", "node")
 HOUR = datetime.timedelta(hours=1)

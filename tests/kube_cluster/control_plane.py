@@ -87,12 +87,20 @@ def start(
     kubeconfig.write(address.kubeconfig, pki, address.server, name="kube")
     start_etcd(root, programs, etcd_port, peer_port)
     start_api_server(programs, pki, etcd_port, port, options)
-    programs.await_ready("kube-apiserver", lambda: address.get("/readyz") == "ok")
+    await_api(programs, address)
     if controllers:
         start_controllers(programs, address, controller_options)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         programs.await_ready("kube-controller-manager", lambda: address.get(account))
     return address
+
+
+def await_api(programs: Programs, address: Address) -> None:
+    """Wait until the API server is ready.
+
+    It ends by itself where etcd is away, and where a busy machine keeps it for 30 s from the roles it writes first.
+    """
+    programs.await_ready("kube-apiserver", lambda: address.get("/readyz") == "ok", restarted=True)
 
 
 def start_etcd(root: Path, programs: Programs, port: int, peer_port: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tests.e2e.harness import Cluster, running
 from tests.kube_cluster import control_plane, volcano
-from tests.kube_cluster.programs import Programs
+from tests.kube_cluster.programs import READY_SECONDS, Programs
 from tests.waiting import eventually
 from volcano.api.resources import NODES
 from volcano.local.cluster import running as supervisor_of
@@ -82,7 +82,7 @@ class Kubernetes:
         self._programs.restart(victim)
 
     def await_api(self) -> None:
-        eventually("the API server", self._is_ready)
+        eventually("the API server", self._is_ready, READY_SECONDS)
 
     def _is_ready(self) -> bool:
         self._programs.restart_ended()

@@ -141,7 +141,7 @@ class Place:
             os.kill(self.programs.process_id(name), signal.SIGCONT)
 
     def await_api(self) -> None:
-        eventually("the API server", lambda: self.address.get("/readyz") == "ok")
+        control_plane.await_api(self.programs, self.address)
 
 
 @pytest.fixture(scope="session")

@@ -72,11 +72,16 @@ class Programs:
         for name in [name for name, process in self._running.items() if process.poll() is not None]:
             self.restart(name)
 
-    def await_ready(self, name: str, ready: Callable[[], object], seconds: float = READY_SECONDS) -> None:
-        """Wait until `ready` returns something true while the process lives."""
+    def await_ready(
+        self, name: str, ready: Callable[[], object], seconds: float = READY_SECONDS, *, restarted: bool = False
+    ) -> None:
+        """Wait until `ready` returns something true while the process lives, or is `restarted` when it has ended."""
         deadline = time.monotonic() + seconds
         while not ready():
             status = self._running[name].poll()
+            if restarted and status is not None:
+                self.restart(name)
+                continue
             assert status is None, f"{name} ended with status {status}:\n{self.tail(name)}"
             assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {name}:\n{self.tail(name)}"
             time.sleep(0.1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.kube_cluster import volcano
+from tests.kube_cluster import control_plane, volcano
 from tests.kube_cluster.jobs import gang
 from tests.waiting import eventually
 
@@ -50,7 +50,7 @@ def test_the_api_server_may_restart(site: Site, members: Members) -> None:
     before = {pod["metadata"]["uid"] for pod in site.pods()}
 
     members.programs.restart("kube-apiserver")
-    members.programs.await_ready("kube-apiserver", lambda: members.address.get("/readyz") == "ok")
+    control_plane.await_api(members.programs, members.address)
 
     assert {pod["metadata"]["uid"] for pod in site.pods()} == before
     eventually("the next job to be taken", lambda: created(site, gang("next", 2)))
