@@ -38,13 +38,13 @@ class Rights:
 
     def note(self, method: str, path: str, response: Response) -> None:
         """`response` is what a write has come to."""
-        kind = (method, *_kind(path))
         if response.status < 300:
-            self._denied.pop(kind, None)
+            if self._denied:
+                self._denied.pop((method, *_kind(path)), None)
         elif response.status == Forbidden.status:
             error = error_from(response.status, response.content)
             if isinstance(error, Forbidden) and error.lacks_right:
-                self._denied[kind] = str(error), self._clock()
+                self._denied[(method, *_kind(path))] = str(error), self._clock()
 
 
 def _kind(path: str) -> tuple[str, ...]:

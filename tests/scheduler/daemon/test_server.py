@@ -68,7 +68,7 @@ def test_the_queues_that_must_exist_are_created() -> None:
 def test_a_refused_bind_is_undone_and_tried_again() -> None:
     async def scenario() -> None:
         async with bench() as b:
-            original, refused = b.client.bind, []
+            original, refused = b.scheduler.writer.bind, []
 
             async def refuse_once(namespace: str, name: str, *rest: object, **more: object) -> None:
                 if not refused:
@@ -78,7 +78,7 @@ def test_a_refused_bind_is_undone_and_tried_again() -> None:
                     raise Conflict("the node says no")
                 await original(namespace, name, *rest, **more)  # type: ignore[arg-type]
 
-            b.client.bind = refuse_once  # type: ignore[method-assign]
+            b.scheduler.writer.bind = refuse_once  # type: ignore[method-assign]
             await b.submit(gang("train", pods=1, cpu=1))
 
             async def bound() -> bool:
@@ -154,13 +154,13 @@ tiers:
             for i in range(2):
                 running = {"status": {"phase": "Running"}}
                 await b.client.patch(PODS, f"small-worker-{i}", running, "default", subresource="status")
-            delete, noted = b.client.delete, []
+            delete, noted = b.scheduler.writer.delete, []
 
             async def watched(*what: Any, **more: Any) -> Any:
                 noted.append((await b.pod("train-worker-0")).status.nominated_node_name)
                 return await delete(*what, **more)
 
-            b.client.delete = watched  # type: ignore[method-assign]
+            b.scheduler.writer.delete = watched  # type: ignore[method-assign]
             await b.submit(gang("train", pods=1, cpu=1, priority_class="high"))
 
             await until(lambda: bool(noted))

@@ -90,10 +90,10 @@ class Scheduler:
         self.feed = Feed(client, ingest, priority_classes=flags.uses_priority_classes, observer=self._observe)
         self.elector = elector_of(client, flags)
         self.rights = Rights()
-        writer = self.rights.noting(fenced(client, self.elector))
-        self.statuses = StatusWriter(writer, self.feed, self.recorder)
+        self.writer = self.rights.noting(fenced(client, self.elector))
+        self.statuses = StatusWriter(self.writer, self.feed, self.recorder)
         self.outbox = Outbox(
-            writer,
+            self.writer,
             self.feed,
             self.recorder,
             self.metrics,
