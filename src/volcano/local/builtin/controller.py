@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from contextlib import suppress
+from typing import Any, ClassVar
 
 from volcano.api.meta import JsonObject
+from volcano.api.resource import Resource
 from volcano.kube.client import Client
-from volcano.kube.errors import ApiError, Conflict
+from volcano.kube.errors import ApiError, Conflict, NotFound
 from volcano.kube.workqueue import WorkQueue
 from volcano.local.builtin.world import World
 
@@ -41,6 +43,15 @@ class Controller(ABC):
     def _add(self, document: JsonObject) -> None:
         """Look at an object that a watch tells of."""
         self.queue.add(f"{document['metadata']['namespace']}/{document['metadata']['name']}")
+
+    async def show(self, resource: Resource[Any], owner: JsonObject, status: JsonObject) -> None:
+        """Write the status of an object, unless it has gone."""
+        metadata = owner["metadata"]
+        body = {"metadata": {"uid": metadata["uid"]}, "status": status}
+        with suppress(NotFound):
+            await self.client.patch(
+                resource.untyped, metadata["name"], body, metadata["namespace"], subresource="status"
+            )
 
     async def run(self) -> None:
         """Work on keys until cancelled. `connect` has been called and the world is synced."""

@@ -68,16 +68,8 @@ class DeploymentController(Controller):
     async def _report(self, deployment: JsonObject, replica_sets: list[JsonObject]) -> float | None:
         status, again = progress.status(deployment, replica_sets, time.time())
         stored = deployment.get("status") or {}
-        if all(stored.get(name, 0) == value for name, value in status.items()):
-            return again
-        metadata = deployment["metadata"]
-        body = {"metadata": {"uid": metadata["uid"]}, "status": status}
-        try:
-            await self.client.patch(
-                DEPLOYMENTS.untyped, metadata["name"], body, metadata["namespace"], subresource="status"
-            )
-        except NotFound:
-            return None
+        if any(stored.get(name, 0) != value for name, value in status.items()):
+            await self.show(DEPLOYMENTS, deployment, status)
         return again
 
 
