@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Terminal
-from volcano.cli.diff import overlaid
+from volcano.cli.diff import differences, overlaid
 from volcano.cli.statuses import FAILED, NO, UNREADABLE
 
 
@@ -36,6 +36,17 @@ def test_an_unknown_kind_is_told_with_what_may_be_meant(
 
     assert vcctl("apply", "-f", str(manifest)) == UNREADABLE
     assert f"{version} {kind} is no kind that vcctl knows: {hint}" in vcctl.err
+
+
+def test_lists_of_a_new_object_are_told_item_by_item() -> None:
+    new = {"spec": {"tasks": [{"name": "w", "replicas": 3}, {"name": "v"}], "words": ["a", "b"]}}
+
+    assert list(differences({}, new)) == [
+        'spec.tasks[w].name: (none) -> "w"',
+        "spec.tasks[w].replicas: (none) -> 3",
+        'spec.tasks[v].name: (none) -> "v"',
+        'spec.words: (none) -> ["a", "b"]',
+    ]
 
 
 QUEUE = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\n"

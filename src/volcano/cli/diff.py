@@ -111,7 +111,7 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
             yield from differences(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
     elif before is None and isinstance(after, dict) and after:
         yield from differences({}, after, path)
-    elif (old := _by_name(before)) and (new := _by_name(after)):
+    elif (new := _by_name(after)) and ((old := _by_name(before)) or before is None):
         if (kept := [name for name in old if name in new]) != (now := [name for name in new if name in old]):
             yield f"{path}, order: {_value(kept)} -> {_value(now)}"
         for name in old | new:

@@ -10,7 +10,7 @@ import time
 from volcano.api import keys
 from volcano.api.meta import JsonObject
 from volcano.api.resources import DEPLOYMENTS, REPLICA_SETS
-from volcano.kube.errors import AlreadyExists, NotFound
+from volcano.kube.errors import AlreadyExists
 from volcano.kube.informer import Callbacks
 from volcano.local.builtin import progress, rollout
 from volcano.local.builtin.controller import Controller
