@@ -20,12 +20,16 @@ class Bucket:
         self.tokens -= 1.0
         return True
 
-    def take_or_owe(self, now: float, burst: float, refill_seconds: float) -> bool:
-        """The same where it is done even without a token: one is owed then."""
-        self._refill(now, burst, refill_seconds)
-        found = self.tokens >= 1.0
-        self.tokens = max(self.tokens - 1.0, -1.0)
+    def take_or_owe(self, now: float, burst: float, refill_seconds: float, *, debt: float = 1.0) -> bool:
+        """The same where it is done even without a token: it is owed then, up to `debt` of them."""
+        found = self.has_one(now, burst, refill_seconds)
+        self.tokens = max(self.tokens - 1.0, -debt)
         return found
+
+    def has_one(self, now: float, burst: float, refill_seconds: float) -> bool:
+        """Whether there is a token; it stays."""
+        self._refill(now, burst, refill_seconds)
+        return self.tokens >= 1.0
 
     def _refill(self, now: float, burst: float, refill_seconds: float) -> None:
         self.tokens = min(burst, self.tokens + max(0.0, now - self.at) / refill_seconds)

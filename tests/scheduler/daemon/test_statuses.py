@@ -17,7 +17,8 @@ from volcano.kube.errors import Conflict
 from volcano.kube.events import EventRecorder
 from volcano.scheduler.daemon import statuses
 from volcano.scheduler.daemon.ingest import Feed
-from volcano.scheduler.daemon.statuses import PATIENCE_SECONDS, UNACCOUNTED, StatusWriter
+from volcano.scheduler.daemon.lateness import PATIENCE_SECONDS
+from volcano.scheduler.daemon.statuses import UNACCOUNTED, StatusWriter
 from volcano.scheduler.daemon.view import PodGroupInView, Writer, WrittenMeta
 from volcano.scheduler.framework.decisions import Condition, Decisions, PodGroupDecision
 from volcano.testing.builders import gang

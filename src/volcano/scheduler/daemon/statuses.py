@@ -13,19 +13,17 @@ from typing import Any, Final
 import msgspec
 
 from volcano.api.core import Pod
-from volcano.api.keys import POD_GROUP_PREFIX
 from volcano.api.meta import JsonObject, ObjectReference
 from volcano.api.resources import NODE_SHARDS, PODGROUPS, PODS, QUEUES
-from volcano.api.scheduling import SCHEDULED, PodGroup, PodGroupStatus, Queue
+from volcano.api.scheduling import PodGroup, PodGroupStatus, Queue
 from volcano.api.shard import NodeShard
-from volcano.kube.bucket import Bucket
 from volcano.kube.client import Client, PatchKind
 from volcano.kube.errors import ApiError, Conflict, Invalid, NotFound
 from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.workqueue import WorkQueue
-from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING
 from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.daemon.ingest import Feed
+from volcano.scheduler.daemon.lateness import LOOK_SECONDS, Rush, lateness
 from volcano.scheduler.daemon.view import PodGroupInView
 from volcano.scheduler.framework.decisions import ClusterEvent, Decisions, PodGroupDecision, PodVerdict
 
@@ -35,17 +33,7 @@ WORKERS: Final = 8
 ATTEMPTS: Final = 8
 """After so many it is told that there is trouble."""
 PLAIN_FIELDS: Final = ("phase", "running", "succeeded", "failed")
-COUNTERS: Final = frozenset({"running", "succeeded", "failed", "allocated"})
-SETTLING: Final = COUNTERS | {"phase", "conditions"}
-"""What changes again when the pods of a group that has been placed run."""
-PATIENCE_SECONDS: Final = 1.0
-"""How late numbers of PodGroups and queues may be, and what will change again in a moment."""
-RUSH_SECONDS: Final = 5.0
-"""The same while very many change."""
 NOTE_SECONDS: Final = 5.0
-BURST: Final = 100
-REFILL_SECONDS: Final = 0.05
-"""More patient writes than this are a rush."""
 
 MAKER: Final = ("vc-controller-manager", "Update")
 UNACCOUNTED: Final[JsonObject] = {"managedFields": [{}]}
@@ -80,9 +68,9 @@ class StatusWriter:
         """Per object, what was wanted and written over which version: not again before the object changes."""
         self._said: dict[tuple[str, str, str], str] = {}
         """The last message per object and reason: events are only told when they say something new."""
-        self._patient: set[Key] = set()
-        """What waits for later news."""
-        self._allowance = Bucket(BURST, time.monotonic())
+        self._held: dict[Key, float] = {}
+        """What waits for later news, until when at most."""
+        self._rush = Rush(time.monotonic())
         self._session = ""
 
     def accept(self, decisions: Decisions) -> None:
@@ -132,7 +120,7 @@ class StatusWriter:
         """The object has gone."""
         self._written.pop((plural, key), None)
         self._wanted.pop((plural, key), None)
-        self._patient.discard((plural, key))
+        self._held.pop((plural, key), None)
         for said in [said for said in self._said if said[1] == key] if plural == "podgroups" else ():
             del self._said[said]
 
@@ -146,12 +134,24 @@ class StatusWriter:
         news = self._news(key[0], live, wanted)
         if not news or self._written.get(key) == (live.metadata.resource_version, wanted):
             return
-        if not _can_wait(live, wanted, news):
+        soon, late = lateness(live, wanted, news)
+        now = time.monotonic()
+        in_a_rush = late > 0 and (self._rush.lasts(now) if key in self._held else self._rush.begins_or_lasts(now))
+        if not in_a_rush and not soon:
+            self._held.pop(key, None)
             self._queue.add(key)
-        elif key not in self._patient:
-            self._patient.add(key)
-            calm = self._allowance.take(time.monotonic(), BURST, REFILL_SECONDS)
-            self._queue.add_after(key, PATIENCE_SECONDS if calm else RUSH_SECONDS)
+        elif key not in self._held:
+            self._held[key] = now + (late if in_a_rush else soon)
+            self._queue.add_after(key, LOOK_SECONDS if in_a_rush else soon)
+
+    def _is_held(self, key: Key) -> bool:
+        """Whether this is not the time yet: in a rush, it is looked at now and then."""
+        now = time.monotonic()
+        left = self._held.get(key, now) - now
+        if left <= 0 or not self._rush.lasts(now):
+            return False
+        self._queue.add_after(key, min(left, LOOK_SECONDS))
+        return True
 
     def _news(self, plural: str, live: Any, wanted: Any) -> Set[str]:
         """The fields of the status that are not as they should be."""
@@ -230,6 +230,8 @@ class StatusWriter:
     # Writing
 
     async def _try(self, key: Key) -> None:
+        if self._is_held(key):
+            return
         try:
             await self._write(key)
         except (NotFound, Conflict, Invalid) as problem:
@@ -246,7 +248,7 @@ class StatusWriter:
         plural, name = key
         live = self._feed.store(plural).get(name)
         wanted = self._wanted.pop(key, None)
-        self._patient.discard(key)
+        self._held.pop(key, None)
         if live is None or wanted is None:
             return
         patch = self._patch(plural, live, wanted)
@@ -315,19 +317,6 @@ def _group_news(live: PodGroupStatus, wanted: PodGroupDecision) -> Set[str]:
     if wanted.conditions and wanted.untold(live):
         news.add("conditions")
     return news
-
-
-def _can_wait(live: Any, wanted: Any, news: Set[str]) -> bool:
-    """Numbers can, and so can news of a group of which there is more in a moment: that it was let in and placed."""
-    if not isinstance(wanted, PodGroupDecision) or news <= COUNTERS:
-        return news <= COUNTERS
-    if not wanted.is_settling:  # of a group that was made for pods nobody waits to hear that they may be made
-        return news == {"phase"} and wanted.phase == INQUEUE and live.metadata.name.startswith(POD_GROUP_PREFIX)
-    return (
-        news <= SETTLING
-        and wanted.phase in (INQUEUE, RUNNING)
-        and all(condition.type == SCHEDULED for condition in wanted.conditions)
-    )
 
 
 def _is_ours_alone(live: PodGroup) -> bool:
