@@ -72,13 +72,20 @@ class Jobs(World):
     async def somebody_commands(self) -> None:
         if key := self.some("jobs"):
             meta = self.server.objects["jobs"][key]["metadata"]
-            self.orders += 1
-            target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": meta["name"]}
-            if self.random.random() < 0.5:
-                target["uid"] = meta["uid"]
-            order = {"name": f"order-{self.orders}", "namespace": "ns"}
-            document = {"metadata": order, "action": self.random.choice(COMMANDS), "target": target}
-            self.server.put("commands", f"ns/order-{self.orders}", document)
+            uid = meta["uid"] if self.random.random() < 0.5 else ""
+            self.order(meta["name"], self.random.choice(COMMANDS), uid)
+
+    def order(self, name: str, action: str, uid: str = "") -> None:
+        self.orders += 1
+        target = {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "name": name,
+            **({"uid": uid} if uid else {}),
+        }
+        order = {"name": f"order-{self.orders}", "namespace": "ns"}
+        document = {"metadata": order, "action": action, "target": target}
+        self.server.put("commands", f"ns/order-{self.orders}", document)
 
     async def somebody_deletes_a_job(self) -> None:
         if (key := self.some("jobs")) is None:

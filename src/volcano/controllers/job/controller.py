@@ -35,6 +35,7 @@ from volcano.kube.workqueue import WorkQueue
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job
+    from volcano.api.bus import Command
     from volcano.api.scheduling import PodGroup
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class JobController:
             return
         if ledger.in_doubt and (ledger.commands or self._next_event(key, ledger) is not None):
             await self._remove_doubt(key, ledger)
-        self._read_commands(key, ledger)
+        await self._read_commands(key, ledger)
         while (event := self._next_event(key, ledger)) is not None:
             await self._handle(key, ledger, event)
             await self._clear_commands(ledger, through=event.command)
@@ -262,15 +263,19 @@ class JobController:
         member = self._pods.of(job.metadata.uid).get(delayed.event.task, delayed.event.pod)
         return member is None or member.uid != delayed.event.pod_uid
 
-    def _read_commands(self, key: str, ledger: Ledger) -> None:
+    async def _read_commands(self, key: str, ledger: Ledger) -> None:
         """Put commands into the mail. A command is carried out exactly once: the status that shows its effect names it,
         and it is deleted after that; who finds one that the status names already has only to delete it."""
         while ledger.commands:
-            command = ledger.commands.popleft()
-            ledger.obeyed.append(command)
-            meta, job, target = command.metadata, self.mailroom.current(key, ledger), command.target
-            if job is None or target is None or (target.uid and target.uid != job.metadata.uid):
-                log.info("command %s/%s is for a job that is gone", meta.namespace, meta.name)
+            command, job = ledger.commands[0], self.mailroom.current(key, ledger)
+            if (job is None or not _is_for(command, job)) and await self._is_early(key, command):
+                raise Waits(f"command {command.metadata.key} is for a job that the watch has not shown yet")
+            if not ledger.commands or ledger.commands[0] is not command:
+                return  # the job has gone meanwhile: whose ledger comes next has its commands
+            ledger.obeyed.append(ledger.commands.popleft())
+            meta, job = command.metadata, self.mailroom.current(key, ledger)
+            if job is None or not _is_for(command, job):
+                log.info("command %s is for a job that is gone", meta.key)
             elif job.status.controlled_resources.get(COMMAND_MARKER) != meta.uid:
                 message = (
                     f"Start to execute command {command.action}, "
@@ -278,6 +283,14 @@ class JobController:
                 )
                 self._performer.note(job, "Normal", "CommandIssued", message)
                 ledger.mail.append(events.command_issued(command.action, meta.uid))
+
+    async def _is_early(self, key: str, command: Command) -> bool:
+        """Whether there is the job that a command is for: not everybody waits until we have heard of his job."""
+        namespace, _, name = key.partition("/")
+        try:
+            return _is_for(command, await self._context.client.get(resources.JOBS, name, namespace))
+        except NotFound:
+            return False
 
     async def _clear_commands(self, ledger: Ledger, through: str | None = None) -> None:
         """Delete what was carried out: everything, or in order up to the command `through`."""
@@ -316,6 +329,11 @@ class JobController:
 
     def _clock(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def _is_for(command: Command, job: Job) -> bool:
+    target = command.target
+    return target is not None and (not target.uid or target.uid == job.metadata.uid)
 
 
 def installed_plugins() -> Plugins:

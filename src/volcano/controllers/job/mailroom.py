@@ -126,6 +126,7 @@ class Mailroom:
         ledger = self.ledgers.pop(job.metadata.key, None)
         if ledger is not None and (ledger.commands or ledger.obeyed):
             self.ledger(job.metadata.key).commands.extend([*ledger.obeyed, *ledger.commands])
+            ledger.commands.clear()
             self._queue.add(job.metadata.key)
         self.pods.abandon(job.metadata.uid)
         self._wake_dependents(job.metadata.key)

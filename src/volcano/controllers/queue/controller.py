@@ -89,6 +89,8 @@ class QueueController:
         commands = self._commands.get(key)
         while commands:
             action = commands[0].action
+            if key not in self._queues.store and await self._exists(key):
+                raise Waits(f"queue {key} has been made, as the watch will tell")
             try:
                 await self._carry_out(key, action)
             except ParentShut as error:
@@ -98,6 +100,13 @@ class QueueController:
                 self._note(queue, "Warning", action, f"{action} queue failed for {error}")
             await self._clear(commands)
         self._commands.pop(key, None)
+
+    async def _exists(self, key: str) -> bool:
+        try:
+            await self._context.client.get(resources.QUEUES, key)
+        except NotFound:
+            return False
+        return True
 
     def _is_about_to_open(self, name: str) -> bool:
         """Somebody has ordered so, for the queue or one above it."""
