@@ -7,27 +7,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import msgspec
-
 from volcano.scheduler.actions import backfill, promises
 from volcano.scheduler.actions.domains import DomainSearch
 from volcano.scheduler.actions.placing import Placing
 from volcano.scheduler.actions.worksheet import Worksheet, worksheet
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
-from volcano.scheduler.framework.action import Action
+from volcano.scheduler.framework.action import Action, PlacingArguments
 from volcano.scheduler.framework.heap import Heap
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 
 
-class Arguments(msgspec.Struct, frozen=True):
-    predicate_error_cache_enable: bool = msgspec.field(default=True, name="predicateErrorCacheEnable")
-
-
 class Allocate(Action):
     name = "allocate"
-    Arguments = Arguments
+    Arguments = PlacingArguments
 
     def execute(self, session: Session) -> None:
         backfill.keep_promises(session)

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import msgspec
-
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.nodes import Mask
 from volcano.scheduler.cluster.tasks import Status, Task
-from volcano.scheduler.framework.action import Action
+from volcano.scheduler.framework.action import Action, PlacingArguments
 from volcano.scheduler.framework.placement import Demand, choose
 from volcano.scheduler.framework.reasons import FitError
 from volcano.scheduler.framework.session import Session
 
 
-class Arguments(msgspec.Struct, frozen=True):
-    predicate_error_cache_enable: bool = msgspec.field(default=True, name="predicateErrorCacheEnable")
-
-
 class Backfill(Action):
     name = "backfill"
-    Arguments = Arguments
+    Arguments = PlacingArguments
 
     def execute(self, session: Session) -> None:
         waiting: defaultdict[str, list[Job]] = defaultdict(list)

@@ -24,15 +24,14 @@ from volcano.scheduler.actions.preempt_choice import Plan, best_plan
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import PREEMPTABLE_STATUSES, Task
-from volcano.scheduler.framework.action import Action
+from volcano.scheduler.framework.action import Action, PlacingArguments
 from volcano.scheduler.framework.heap import Heap
 from volcano.scheduler.framework.reasons import FITS, Reason, Stage
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 
 
-class Arguments(msgspec.Struct, frozen=True):
-    predicate_error_cache_enable: bool = msgspec.field(default=True, name="predicateErrorCacheEnable")
+class Arguments(PlacingArguments, frozen=True):
     topology_aware: bool = msgspec.field(default=False, name="enableTopologyAwarePreemption")
     workers: int = msgspec.field(default=16, name="topologyAwarePreemptWorkerNum")
     candidates_percentage: int = msgspec.field(default=10, name="minCandidateNodesPercentage")

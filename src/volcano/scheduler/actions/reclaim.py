@@ -5,7 +5,6 @@ eviction.py finds the victims; who may claim and who must give is for the plugin
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 
 from volcano.scheduler.actions.eviction import (
@@ -20,18 +19,14 @@ from volcano.scheduler.actions.eviction import (
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.tasks import Status, Task
-from volcano.scheduler.framework.action import Action
+from volcano.scheduler.framework.action import Action, PlacingArguments
 from volcano.scheduler.framework.session import Session
 from volcano.scheduler.framework.statement import Statement
 
 
-class Arguments(msgspec.Struct, frozen=True):
-    predicate_error_cache_enable: bool = msgspec.field(default=True, name="predicateErrorCacheEnable")
-
-
 class Reclaim(Action):
     name = "reclaim"
-    Arguments = Arguments
+    Arguments = PlacingArguments
 
     def execute(self, session: Session) -> None:
         jobs = starving_jobs(session)
