@@ -41,6 +41,15 @@ CLAIM = "whole-pvc-7hq2m1xk0d3z"
 RESTART = {"event": "PodFailed", "action": "RestartJob"}
 FLOW = {f"volcano.sh/createdBy{kind}": f"{NAMESPACE}.{name}" for kind, name in (("JobTemplate", "a"), ("JobFlow", "f"))}
 WAITS = ("Waits", "Waits")
+OWNERS = {"Job", "JobFlow", "CronJob", "ReplicaSet"}
+PHASES = {
+    "Job": {
+        *("Pending", "Running", "Restarting", "Aborting", "Aborted"),
+        *("Completing", "Completed", "Terminating", "Terminated", "Failed"),
+    },
+    "PodGroup": {"Pending", "Inqueue", "Running", "Unknown", "Completed"},
+}
+"""those that the Go Volcano knows"""
 STAY = (
     GoJob("whole", plugins=PLUGINS, claim=CLAIM),
     GoJob("restarted", version=1, retries=1, policies=(RESTART,), history=("Restarting", "Pending", "Running")),
@@ -351,6 +360,25 @@ def test_the_go_volcano_finds_what_it_looks_for(handover: Handover) -> None:
     assert [one["status"] for one in job["status"]["conditions"]] == ["Pending"]
     group = handover.after["PodGroup", f"submitted-{uid}"]
     assert group["status"]["phase"] in {"Inqueue", "Running"}
+
+
+def test_nothing_of_ours_is_in_the_way_back(handover: Handover) -> None:
+    """No finalizer, gate, owner or schedulerName, and no phase, that its daemons would not take away or know."""
+    for key, document in handover.after.items():
+        before = handover.before.get(key, {"metadata": {}})
+        for held in ("finalizers", "ownerReferences"):
+            kept = [entry for entry in before["metadata"].get(held, ()) if entry in document["metadata"].get(held, ())]
+            ours = [entry for entry in document["metadata"].get(held, ()) if entry not in kept]
+            assert held == "ownerReferences" or not ours, key
+            assert all(owner["controller"] and owner["kind"] in OWNERS for owner in ours), key
+        assert not document.get("spec", {}).get("schedulingGates"), key
+    for kind, phases in PHASES.items():
+        found = [document for (of, _), document in handover.after.items() if of == kind]
+        assert {document["status"].get("phase") or document["status"]["state"]["phase"] for document in found} <= phases
+    pods = [document for (kind, _), document in handover.after.items() if kind == "Pod"]
+    assert {pod["spec"]["schedulerName"] for pod in pods if pod["metadata"]["name"].startswith("submitted-")} == {
+        "volcano"
+    }
 
 
 async def say(client: Client, pod: str, phase: str) -> None:
