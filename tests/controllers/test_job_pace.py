@@ -5,7 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from volcano.api.batch import Job, JobStatus
-from volcano.controllers.job.pace import BURST, COUNTERS, FIRST_WORD, REFILL_SECONDS, WORD_SECONDS, StatusPace
+from volcano.controllers.job.pace import (
+    BURST,
+    COUNTERS,
+    FIRST_WORD,
+    REFILL_SECONDS,
+    WORD_BURST,
+    WORD_SECONDS,
+    StatusPace,
+)
 from volcano.controllers.job.plan import Plan
 
 
@@ -26,9 +34,9 @@ def test_the_first_word_on_a_job_waits_in_a_rush_only() -> None:
     pace, fresh = StatusPace(), job()
     word = plan(fresh, "Pending")
 
-    held = [pace.hold_seconds(fresh, word, 0.0, 0.0) for _ in range(BURST + 2)]
+    held = [pace.hold_seconds(fresh, word, 0.0, 0.0) for _ in range(WORD_BURST + 2)]
 
-    assert held == [*[0.0] * BURST, FIRST_WORD[1], FIRST_WORD[1]]
+    assert held == [*[0.0] * WORD_BURST, FIRST_WORD[1], FIRST_WORD[1]]
     assert pace.hold_seconds(fresh, word, 0.0, WORD_SECONDS / 2) == FIRST_WORD[1] - WORD_SECONDS / 2
     assert pace.hold_seconds(fresh, word, 0.0, WORD_SECONDS) == 0.0
     assert pace.hold_seconds(fresh, word, 0.0, FIRST_WORD[1]) == 0.0

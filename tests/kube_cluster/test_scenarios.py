@@ -71,7 +71,7 @@ def test_a_gang_that_does_not_fit_starts_nothing_until_it_does(site: Site, queue
 
     site.kubectl.create(gang("small", 2, cpu="500m", queue=queue))
     eventually("the small gang to run", lambda: site.phase("small") == "Running")
-    assert site.phase("big") == "Pending"
+    eventually("the big gang to be told that it waits", lambda: site.phase("big") == "Pending")
 
 
 def waits(site: Site, job: str) -> bool:

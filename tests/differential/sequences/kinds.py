@@ -249,7 +249,7 @@ async def kinds_of_users(s: Session) -> None:
     }
     await s.post(DEFINITIONS, definition | {"metadata": {"name": "wrong"}})
     await s.post(DEFINITIONS, definition)
-    for _ in range(100):
+    for _ in range(600):
         if (await s.unrecorded("GET", f"/apis/{group}/v1/namespaces/{{ns}}/widgets")).status == 200:
             break
         await asyncio.sleep(0.1)

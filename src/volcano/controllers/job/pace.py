@@ -26,8 +26,10 @@ FIRST_WORD: Final[Seconds] = (0.0, 180.0)
 BURST: Final = 20
 REFILL_SECONDS: Final = 0.2
 """More of what may wait than this is a rush."""
+WORD_BURST: Final = 100
 WORD_SECONDS: Final = 2.0
-"""The same for first words: few need one at once, when each of very many jobs gets it with its second."""
+"""The same for first words: few need one at once, when each of very many jobs gets it with its second. Who submits a few
+dozen jobs that wait reads so of each."""
 
 
 class StatusPace:
@@ -35,7 +37,7 @@ class StatusPace:
 
     def __init__(self) -> None:
         self._numbers = Bucket(BURST, 0.0)
-        self._words = Bucket(BURST, 0.0)
+        self._words = Bucket(WORD_BURST, 0.0)
 
     def hold_seconds(self, job: Job, plan: Plan, written_at: float, now: float) -> float:
         """How long to hold back the status of `plan`; 0 to write it now."""
@@ -47,7 +49,7 @@ class StatusPace:
 
     def _may_speak(self, patience: Seconds, now: float) -> bool:
         if patience is FIRST_WORD:
-            return self._words.take(now, BURST, WORD_SECONDS)
+            return self._words.take(now, WORD_BURST, WORD_SECONDS)
         return self._numbers.take(now, BURST, REFILL_SECONDS)
 
 
