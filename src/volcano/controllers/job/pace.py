@@ -28,8 +28,8 @@ REFILL_SECONDS: Final = 0.2
 """More of what may wait than this is a rush."""
 WORD_BURST: Final = 100
 WORD_SECONDS: Final = 2.0
-"""The same for first words: few need one at once, when each of very many jobs gets it with its second. Who submits a few
-dozen jobs that wait reads so of each."""
+"""The same for first words: few need one at once, when each of very many jobs gets it with its second. Of a few dozen
+jobs that wait each says so."""
 
 
 class StatusPace:
