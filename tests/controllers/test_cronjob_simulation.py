@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import time
-
 import pytest
 
 from tests.controllers.simulation.cron_life import Cronjobs
+from tests.controllers.simulation.soaking import STEPS, soak
 from tests.controllers.simulation.world import lived
-
-STEPS = 60
-SOAK_STEPS = int(os.environ.get("VOLCANO_SOAK_STEPS", "300_000"))
 
 
 def test_whatever_happens_every_time_runs_once() -> None:
@@ -22,7 +17,4 @@ def test_whatever_happens_every_time_runs_once() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_many_random_steps() -> None:
-    first = int(os.environ.get("VOLCANO_SEED", time.time_ns() % 1_000_000_000))
-    print(f"VOLCANO_SEED={first} VOLCANO_SOAK_STEPS={SOAK_STEPS}")
-    for number in range(SOAK_STEPS // STEPS):
-        lived(Cronjobs, first + number, STEPS)
+    soak(Cronjobs, 300_000)
