@@ -68,6 +68,20 @@ def test_a_loop_that_wakes_up_often_rests_until_it_has_little_to_do(monkeypatch:
     asyncio.run(run())
 
 
+def test_a_lull_between_two_cycles_is_not_the_end_of_a_rush(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, share=0.5, wakeups_per_look=10)
+    monkeypatch.setattr(loop.clock, "thread_time", lambda: loop.clock.rests // 3 * 0.01)  # each look is a rest
+
+    async def run() -> None:
+        async with resting_in_a_rush():
+            await until(lambda: loop.clock.rests > 1)
+            began = loop.looks
+            await until(lambda: loop.clock.rests > 50)
+            assert loop.looks == began
+
+    asyncio.run(run())
+
+
 def test_a_quiet_loop_never_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch, share=0.5, wakeups_per_look=9)
 

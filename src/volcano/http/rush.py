@@ -21,9 +21,11 @@ WAKEUPS_PER_SECOND: Final = 300.0
 TURN_SECONDS: Final = 0.012
 """So seldom turns begin in a rush: shorter than the answers of a busy server take, and 64 requests fit into each."""
 CALM_SHARE: Final = 0.05
-"""With so little of a processor, the rush is over."""
 CALM_LOOKS: Final = 10
 """So long a loop has to be calm for once before it ever rests: what a daemon does as it starts is to be over soon."""
+OVER_SHARE: Final = 0.02
+OVER_LOOKS: Final = 5
+"""With so little of a processor for so long, the rush is over. Scheduling cycles come and go within it."""
 
 
 @asynccontextmanager
@@ -66,7 +68,8 @@ async def _first_calm() -> None:
 
 async def _rest_until_calm() -> None:
     """Sleep after short turns, on purpose without giving the loop away: sockets fill meanwhile."""
-    while True:
+    calm = 0
+    while calm < OVER_LOOKS:
         used, began = time.thread_time(), time.monotonic()
         until = began + LOOK_SECONDS
         while began < until:
@@ -75,8 +78,7 @@ async def _rest_until_calm() -> None:
                 time.sleep(rest)  # noqa: ASYNC251 - nothing else is to run
             began = time.monotonic()
             await asyncio.sleep(0)
-        if time.thread_time() - used < CALM_SHARE * LOOK_SECONDS:
-            return
+        calm = calm + 1 if time.thread_time() - used < OVER_SHARE * LOOK_SECONDS else 0
 
 
 def _wakeups() -> int:
