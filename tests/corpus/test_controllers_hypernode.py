@@ -111,9 +111,10 @@ def test_configuration(record: Record) -> None:
             config.load(document, name)
         return
 
-    found = config.load(document, name).network_topology_discovery
+    found, repeated = config.load(document, name)
 
-    assert [(one.source, one.enabled, one.config) for one in found] == [
+    assert repeated == []
+    assert [(one.source, one.enabled, one.config) for one in found.network_topology_discovery] == [
         (one["Source"], one["Enabled"], one["Config"])
         for one in record["output"]["results"][0]["NetworkTopologyDiscovery"]
     ]
