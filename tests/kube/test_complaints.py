@@ -61,7 +61,7 @@ def test_each_problem_is_told_once_and_its_end_too() -> None:
     assert told.events == [
         ("Warning", "Waits", "a"),
         ("Warning", "Waits", "b"),
-        ("Normal", "Resumed", "what was waited for is there"),
+        ("Normal", "Resumed", "what was waited for is there, this is over: b"),
     ]
 
 

@@ -48,7 +48,8 @@ class Complaints:
                 told_at = loop.time()
             elif said and not now:
                 log.info("this is over: %s", said)
-                self.tell(NORMAL, RESUMED, "what was waited for is there")
+                # In full: of a server that could not be reached for long, this is the first that it hears.
+                self.tell(NORMAL, RESUMED, f"what was waited for is there, this is over: {said}")
             said = now
 
     def tell(self, type_: str, reason: str, message: str) -> None:
