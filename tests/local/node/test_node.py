@@ -61,6 +61,17 @@ def test_pods_run_and_their_results_are_reported() -> None:
     on_cluster(story)
 
 
+def test_what_somebody_else_writes_of_a_pod_is_put_right() -> None:
+    async def story(world: Cluster) -> None:
+        await world.create("p", "sleep", "1000")
+        await world.phase("p", "Running")
+        await world.client.patch(PODS.untyped, "p", {"status": {"phase": "Unknown"}}, "default", subresource="status")
+
+        await world.phase("p", "Running")
+
+    on_cluster(story)
+
+
 def test_the_node_registers_and_sends_heartbeats() -> None:
     async def story(world: Cluster) -> None:
         async def registered() -> bool:

@@ -71,7 +71,8 @@ class NodeAgent:
         self._pods: dict[str, JsonObject] = {}
         self._active: dict[str, admission.Requests] = {}
         self._addresses: dict[str, str] = {}
-        self._written: dict[str, JsonObject] = {}
+        self._written: dict[str, tuple[str, JsonObject]] = {}
+        """What was last written of each pod, and over which version: not again before the watch shows another."""
         self._ends: dict[str, float] = {}
         self._informer = Informer(
             client,
@@ -297,7 +298,8 @@ class NodeAgent:
     async def _write(self, pod: JsonObject, wanted: JsonObject) -> None:
         """Patch the pod's status when `wanted` says something new."""
         uid, stored = pod["metadata"]["uid"], pod.get("status") or {}
-        if self._written.get(uid) == wanted:
+        this = pod["metadata"]["resourceVersion"], wanted
+        if self._written.get(uid) == this:
             return
         changes = {key: value for key, value in wanted.items() if stored.get(key) != value}
         changes |= {key: None for key in ("reason", "message") if key in stored and key not in wanted}
@@ -310,7 +312,7 @@ class NodeAgent:
                 return  # the pod was deleted or replaced: the watch tells what is next
             for reason, message in news.warnings(stored, wanted):
                 self._events.record(PODS, pod, WARNING, reason, message)
-        self._written[uid] = wanted
+        self._written[uid] = this
 
     async def _delete(self, pod: JsonObject) -> None:
         """The last step of a graceful deletion: the pod's object may go."""
