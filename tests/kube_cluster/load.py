@@ -30,8 +30,10 @@ COUNTER = "counter"
 class Load(Background):
     """Writes small objects fast, and submits gangs, jobs that need no gang, and single pods. Each pod notes its run."""
 
-    def __init__(self, kubeconfig: Path, runs: Path) -> None:
+    def __init__(self, kubeconfig: Path, runs: Path, most: int) -> None:
+        """It submits `most` of them: where servers take minutes to come back, more would run for as long afterwards."""
         super().__init__()
+        self._most = most
         self.interruptions = 0
         self.count = 0
         self.acknowledged: dict[str, set[str]] = defaultdict(set)
@@ -69,6 +71,8 @@ class Load(Background):
         self.count = number
 
     async def _submit(self, client: Client, number: int) -> None:
+        if number > self._most:
+            return
         command = ("sh", "-c", f"echo ran >> {self._runs}/$HOSTNAME; sleep 1")
         if number % 3 == 0:
             await self._create(client, PODS, self._pod(f"single-{number}", command))

@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.xdist_group("crashes"), pytest.mark.timeout(900)]
 
 PATIENCE = 0.7
 """How often the next process dies only when the API server is back."""
+JOBS_PER_ROUND = 6
 SETTLE_SECONDS = 240.0
 """The API server alone may need more than a minute to come back on a busy machine."""
 
@@ -55,7 +56,7 @@ def test_nothing_is_lost_or_run_twice(cluster: Crashing, tmp_path: Path, rounds:
     dice = random.Random(seed)
     runs = tmp_path / "runs"
     runs.mkdir()
-    load = Load(cluster.kubeconfig, runs)
+    load = Load(cluster.kubeconfig, runs, JOBS_PER_ROUND * rounds)
 
     with load.running():
         eventually("the first pods to run", lambda: any(runs.iterdir()))
