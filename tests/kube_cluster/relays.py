@@ -31,16 +31,35 @@ def relay(here: Place, choose: Callable[[], Place | None]) -> Iterator[int]:
         listening.close()
 
 
-def in_turn(replicas: Mapping[Place, str]) -> Callable[[], Place | None]:
-    """Chooses as a Service does: among the replicas that are ready now, one after the other; with their health."""
-    turns = itertools.count()
+class Service:
+    """Chooses among the replicas that are ready, one after the other; it looks now and then, and so learns late."""
 
-    def choose() -> Place | None:
-        first = next(turns)
-        order = [list(replicas)[(first + each) % len(replicas)] for each in range(len(replicas))]
-        return next((place for place in order if volcano.answers(f"http://{replicas[place]}/readyz")), None)
+    def __init__(self, replicas: Mapping[Place, str], look_seconds: float = 0.4) -> None:
+        """`replicas` says where each is, and where its health."""
+        self._replicas = replicas
+        self._look_seconds = look_seconds
+        self.ready: list[Place] = []
+        self._turns = itertools.count()
+        self._over = threading.Event()
 
-    return choose
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        thread = threading.Thread(target=self._look)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            thread.join()
+
+    def choose(self) -> Place | None:
+        ready = self.ready
+        return ready[next(self._turns) % len(ready)] if ready else None
+
+    def _look(self) -> None:
+        while not self._over.wait(self._look_seconds):
+            known = self._replicas.items()
+            self.ready = [place for place, health in known if volcano.answers(f"http://{health}/readyz")]
 
 
 def accept(listening: socket.socket, choose: Callable[[], Place | None]) -> None:

@@ -118,6 +118,16 @@ def healed(place: Place, words: str) -> None:
     eventually(f"the doctor to find no {words}", lambda: words not in doctor(place), pause=0.5)
 
 
+def told(place: Place, namespace: str, words: str) -> None:
+    """By an event on the scheduler's lease: of a server that could not be asked as soon as it can be."""
+
+    def found() -> bool:
+        events = place.kubectl.get("events", "--field-selector=involvedObject.kind=Lease", f"--namespace={namespace}")
+        return {each["reason"] for each in events["items"] if words in each["message"]} == {"Waits", "Resumed"}
+
+    eventually(f"an event that says {words}", found, 120)
+
+
 def ended(place: Place) -> dict[str, str]:
     """The administrator's certificate, as it was signed for a time that is over."""
     pki = place.address.pki
@@ -147,6 +157,7 @@ def test_a_client_certificate_that_has_ended_and_then_a_second_installation(plac
         second.says("the client certificate ended on ")
         kubeconfig.write_text(good)
         second.is_ready()
+        told(place, "default", "the client certificate ended on ")
         diagnosed(place, "error: vc-scheduler leads in 2 namespaces at once: ")
     healed(place, "leads in 2 namespaces")
 
@@ -163,9 +174,11 @@ def test_an_authority_or_a_token_of_another_cluster(place: Place, renewed: str) 
     kubeconfig = place.root / "foreign.kubeconfig"
     kubeconfig.write_text(yaml.safe_dump(document))
     with second_of(place, kubeconfig) as second:
-        second.says("the token ended on 2001-09-09" if renewed == "token" else "certificate verify failed")
+        words = "the token ended on 2001-09-09" if renewed == "token" else "certificate verify failed"
+        second.says(words)
         kubeconfig.write_text(good)
         second.is_ready()
+        told(place, volcano.NAMESPACE, words)
 
 
 def foreign_authority() -> bytes:

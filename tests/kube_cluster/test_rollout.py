@@ -14,7 +14,7 @@ from tests.kube_cluster import chart, control_plane, crashing, volcano
 from tests.kube_cluster.background import Background
 from tests.kube_cluster.jobs import gang
 from tests.kube_cluster.programs import free_ports
-from tests.kube_cluster.relays import in_turn, relay
+from tests.kube_cluster.relays import Service, relay
 from tests.waiting import eventually
 from tests.webhooks.test_certificates import write
 from volcano.api.resources import JOBS
@@ -67,7 +67,7 @@ class Submitter(Background):
 
 
 @pytest.fixture
-def doubled(place: Place) -> Iterator[None]:
+def doubled(place: Place) -> Iterator[Service]:
     """A second scheduler and controllers; two replicas of the webhooks, with one certificate, behind one address."""
     port = urlsplit(place.kubectl.get(*MUTATING)["webhooks"][0]["clientConfig"]["url"]).port
     assert port
@@ -80,36 +80,31 @@ def doubled(place: Place) -> Iterator[None]:
     started: list[str] = []
     place.programs.stop("vc-webhook-manager")
     try:
-        with relay(("127.0.0.1", port), in_turn(behind)):
+        service = Service(behind)
+        with service.looking(), relay(("127.0.0.1", port), service.choose):
             for name, ((host, at), health) in zip(WEBHOOKS, behind.items(), strict=True):
                 where = f"--listen-address={host}:{at}", f"--webhook-url=https://127.0.0.1:{port}"
                 known = f"--kubeconfig={chart.kubeconfig_of(place.address, 'volcano-admission')}"
                 flags = known, f"--healthz-address={health}", "--register-webhooks=false", chart.admission()
                 module = "volcano.webhooks.manager"
-                command = [sys.executable, "-m", module, *where, *flags, *files, "--shutdown-delay-duration=3s"]
+                command = [sys.executable, "-m", module, *where, *flags, *files, "--shutdown-delay-duration=5s"]
                 place.programs.start(name, command)
                 started.append(name)
             volcano.start_scheduler(place.root, place.programs, place.address, REPLICAS[1][0], crashing.LEASE)
             started.append(REPLICAS[1][0])
             volcano.start_controllers(place.programs, place.address, REPLICAS[1][1], crashing.LEASE)
             started.append(REPLICAS[1][1])
-            for name in WEBHOOKS:
-                serves(place, name)
+            eventually("both webhooks to be asked", lambda: len(service.ready) == len(WEBHOOKS))
             place.runs("before-the-rollout")
-            yield
+            yield service
     finally:
         for name in started:
-            place.programs.stop(name)
+            place.programs.kill(name)
         place.programs.restart("vc-webhook-manager")
     place.runs("after-the-rollout")
 
 
-def serves(place: Place, name: str, times: int = 1) -> None:
-    """The webhooks have begun to serve so often."""
-    eventually(f"{name} to serve", lambda: place.programs.log(name).count("serving /") >= times)
-
-
-def test_every_replica_is_replaced_under_load(place: Place, doubled: None) -> None:
+def test_every_replica_is_replaced_under_load(place: Place, doubled: Service) -> None:
     load = Submitter(place.address)
     with load.running():
         eventually("some work", lambda: len(load.taken) > 2 or load.refused)
@@ -118,7 +113,7 @@ def test_every_replica_is_replaced_under_load(place: Place, doubled: None) -> No
             for name in replica:
                 place.programs.stop(name)
                 place.programs.restart(name)
-            serves(place, replica[2], times=2)
+            eventually("both webhooks to be asked", lambda: len(doubled.ready) == len(WEBHOOKS))
             for name in replica[:2]:
                 known = stood[name]
                 eventually(
