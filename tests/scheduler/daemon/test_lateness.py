@@ -15,7 +15,17 @@ from volcano.kube.client import Client
 from volcano.kube.events import EventRecorder
 from volcano.scheduler.daemon import lateness, statuses
 from volcano.scheduler.daemon.ingest import Feed
-from volcano.scheduler.daemon.lateness import AT_ONCE, BURST, DEBT, NUMBERS, REFILL_SECONDS, RUNS, SETTLES, Rush
+from volcano.scheduler.daemon.lateness import (
+    AFTERWARDS_SECONDS,
+    AT_ONCE,
+    BURST,
+    DEBT,
+    NUMBERS,
+    REFILL_SECONDS,
+    RUNS,
+    SETTLES,
+    Rush,
+)
 from volcano.scheduler.daemon.statuses import StatusWriter
 from volcano.scheduler.framework.decisions import Condition, Decisions, PodGroupDecision
 from volcano.testing.builders import gang
@@ -74,6 +84,17 @@ def test_a_rush_is_over_when_little_changes_for_a_while() -> None:
     assert rush.lasts(3.0)
     assert rush.lasts(3.0 + (DEBT - 1) * REFILL_SECONDS)
     assert not rush.lasts(3.0 + (DEBT + 2) * REFILL_SECONDS)
+
+
+def test_what_was_held_back_in_a_rush_does_not_make_another_one() -> None:
+    rush = Rush(0.0)
+    for _ in range(2 * BURST):
+        rush.begins_or_lasts(0.0)
+    over = (DEBT + 2) * REFILL_SECONDS
+
+    assert rush.holds(0.0)
+    assert [rush.holds(over) for _ in range(BURST + 1)] == [False] * BURST + [True]
+    assert sum(not rush.holds(over + 0.5) for _ in range(BURST)) == pytest.approx(0.5 / AFTERWARDS_SECONDS, abs=1)
 
 
 class Server:

@@ -39,6 +39,9 @@ REFILL_SECONDS: Final = 0.05
 DEBT: Final = 40.0
 """So many come at once, with a cycle, and in a rush none of them is an exception."""
 
+AFTERWARDS_SECONDS: Final = 0.01
+"""After a rush one of those that were held back is written in each: the API server has others to serve, too."""
+
 
 def lateness(live: Any, wanted: Any, news: Set[str]) -> Seconds:
     """Of these fields of a status; `live` is the object, `wanted` what was decided about it."""
@@ -62,6 +65,7 @@ class Rush:
 
     def __init__(self, now: float) -> None:
         self._allowance = Bucket(BURST, now)
+        self._afterwards = Bucket(BURST, now)
 
     def begins_or_lasts(self, now: float) -> bool:
         """One more status changes."""
@@ -69,3 +73,7 @@ class Rush:
 
     def lasts(self, now: float) -> bool:
         return not self._allowance.has_one(now, BURST, REFILL_SECONDS)
+
+    def holds(self, now: float) -> bool:
+        """Whether something that was held back is still to wait: it is told when the rush is over, not all at once."""
+        return self.lasts(now) or not self._afterwards.take(now, BURST, AFTERWARDS_SECONDS)

@@ -148,7 +148,7 @@ class StatusWriter:
         """Whether this is not the time yet: in a rush, it is looked at now and then."""
         now = time.monotonic()
         left = self._held.get(key, now) - now
-        if left <= 0 or not self._rush.lasts(now):
+        if left <= 0 or not self._rush.holds(now):
             return False
         self._queue.add_after(key, min(left, LOOK_SECONDS))
         return True
