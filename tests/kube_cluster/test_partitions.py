@@ -59,7 +59,7 @@ def ashore_only(place: Place) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("seconds", [8, pytest.param(75, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seconds", [8, pytest.param(75, marks=[pytest.mark.soak, pytest.mark.timeout(900)])])
 def test_leaders_that_are_cut_off_for_longer_than_anybody_waits(place: Place, isle: Island, seconds: int) -> None:
     """For longer than their leases, or than a connection may be silent (45 s) and a request unanswered (60 s)."""
     before, meanwhile = ([f"{when}-{seconds}-{number}" for number in range(4)] for when in ("cut", "while-cut"))
