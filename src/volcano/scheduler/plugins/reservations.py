@@ -98,15 +98,15 @@ def _part(dimensions: Dimensions, job: Job) -> Part:
         return Part(job.queue_name, None, None, None)
     declared = dimensions.from_amounts(job.min_resources or {})
     beyond = job.allocated - declared
+    amounts = beyond.tolist()  # to look at a few numbers NumPy takes several times as long
     claimed = promised = elastic = None
     if is_promised:
         claimed = without_gated(job, np.maximum(-beyond, 0))
         promised = without_gated(job, declared)
-    if beyond.any():  # most jobs that run have just what they declare
-        if may_claim:
-            claimed = promised = _unless_empty(without_gated(job, np.maximum(-beyond, 0)))
-        if held:
-            elastic = _unless_empty(np.maximum(beyond, 0))
+    elif may_claim and min(amounts) < 0:
+        claimed = promised = _unless_empty(without_gated(job, np.maximum(-beyond, 0)))
+    if held and max(amounts) > 0:
+        elastic = np.maximum(beyond, 0)
     return Part(job.queue_name, promised, claimed, elastic)
 
 
