@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sysconfig
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,8 @@ import click
 import pytest
 import yaml
 
-from tests.kube_cluster import transcript
+from tests.kube_cluster import control_plane, transcript
+from tests.kube_cluster.programs import READY_SECONDS
 from tests.waiting import SECONDS
 from volcano.cli import connection, program
 from volcano.cli.main import vcctl
@@ -107,13 +109,16 @@ def test_commands_outwait_a_restart_of_the_api_server(
     if site.members is None:
         pytest.skip("the API server of local mode cannot be killed by itself")
     monkeypatch.setenv("KUBECONFIG", str(site.kubectl.kubeconfig))
-    monkeypatch.setattr(connection, "PATIENCE_SECONDS", 120.0)
+    monkeypatch.setattr(connection, "PATIENCE_SECONDS", READY_SECONDS)
     size = ("-R", "cpu=100m", "-L", "")
     site.vcctl("job", "run", "through", "-n", site.namespace, *size, "--", "sleep", "5")
 
     site.members.programs.restart("kube-apiserver")
 
-    assert program.run(vcctl, "vcctl", ["wait", "through", "-n", site.namespace]) == DONE
+    with ThreadPoolExecutor(1) as pool:
+        back = pool.submit(control_plane.await_api, site.members.programs, site.members.address)
+        assert program.run(vcctl, "vcctl", ["wait", "through", "-n", site.namespace]) == DONE
+        back.result()
     assert capsys.readouterr().out == "job/through Completed\n"
 
 
