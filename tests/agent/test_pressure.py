@@ -10,6 +10,7 @@ from tests.agent import colocation
 from tests.waiting import eventually
 from volcano.api import keys, resources
 from volcano.api.core.nodes import Node
+from volcano.kube.client import Client as ApiClient
 from volcano.sdk import Client, Evicted
 
 BUSY = ["sh", "-c", "while :; do :; done"]
@@ -41,7 +42,7 @@ def test_a_job_runs_on_spare_resources_and_is_told_why_it_was_evicted() -> None:
             assert marked.result()
 
 
-async def is_marked(client: Client, version: str) -> bool:
+async def is_marked(client: ApiClient, version: str) -> bool:
     """Whether the node tells, for however short a time after the version, that it is under pressure."""
     async for event in client.watch(resources.NODES, resource_version=version):
         if keys.OFFLINE_JOB_EVICTING in [taint.key for taint in event.object.spec.taints]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from volcano.api import builtin_schemas, crds
+from volcano.api import builtin_schemas, crds, schema
 from volcano.api.resources import ALL_VOLCANO, HYPERNODES, JOB_FLOWS, JOBS, PODGROUPS, QUEUES
 
 if TYPE_CHECKING:
@@ -155,9 +155,9 @@ def test_both_rules_of_a_member_selector() -> None:
 
 
 def test_inlined_and_referring_schemas_behave_alike() -> None:
-    inlined = builtin_schemas.schema.compile(crds.object_schema(JOBS, DEFINITIONS), DEFINITIONS.__getitem__)
+    inlined = schema.compile(crds.object_schema(JOBS, DEFINITIONS), DEFINITIONS.__getitem__)
     referring = crds.compile_resource(JOBS, DEFINITIONS)
-    ports = [{"containerPort": "x"}, {"containerPort": 1, "extra": True}]
+    ports: list[dict[str, Any]] = [{"containerPort": "x"}, {"containerPort": 1, "extra": True}]
     first = job(tasks=[{"replicas": -1, "template": {"spec": {"containers": [{"name": "c", "ports": ports}]}}}])
     second = job(tasks=[{"replicas": -1, "template": {"spec": {"containers": [{"name": "c", "ports": ports}]}}}])
     first["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["ports"] = [dict(port) for port in ports]

@@ -50,7 +50,7 @@ def test_lists_are_read_in_pages_and_selected(client: Client) -> None:
 
 
 def test_a_watch_goes_on_from_a_list(client: Client) -> None:
-    mine = {"labels": {"mine": "yes"}}
+    mine: dict[str, Any] = {"labels": {"mine": "yes"}}
     client.create(config_map("old", **mine))
     listing = client.list(ConfigMap, **mine)
     names(listing)

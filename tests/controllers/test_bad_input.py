@@ -16,7 +16,7 @@ from volcano.api import resources
 from volcano.api.keys import AFTER
 from volcano.controllers.job.volumes import claim_name
 from volcano.kube.client import PatchKind
-from volcano.local.apiserver.admission.chain import VolcanoRules
+from volcano.local.apiserver.admission.volcano import VolcanoRules
 
 
 @pytest.fixture

@@ -48,13 +48,13 @@ def job(text: str, phase: str = "") -> Job:
     ],
 )
 def test_what_holds_a_job_back(text: str, phases: dict[str, str], reason: str | None) -> None:
-    found = after.hold(job(text), phases.get)
+    found = after.hold(job(text), lambda name: phases.get(name))
 
     assert (found and found.reason) == reason
 
 
 def test_a_job_that_has_begun_is_not_held() -> None:
-    assert after.hold(job("afterok:a", "Running"), {}.get) is None
+    assert after.hold(job("afterok:a", "Running"), lambda _name: None) is None
 
 
 @pytest.mark.parametrize("text", ["", "afterok", "afterok:", "afterok:a,", "sometime:a"])

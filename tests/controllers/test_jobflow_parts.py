@@ -140,7 +140,7 @@ def test_histories_end_one_another() -> None:
 
 
 def test_patches_match_tasks_and_containers_by_name_and_leave_defaults_out() -> None:
-    spec = {
+    spec: dict[str, Any] = {
         "queue": "ml",
         "maxRetry": 7,
         "tasks": [

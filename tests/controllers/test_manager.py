@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -25,7 +26,7 @@ from volcano.kube import complaints
 from volcano.kube.client import Client
 from volcano.kube.transport import InProcessTransport
 
-LOOPBACK = {"listen_address": "127.0.0.1:0", "healthz_address": "127.0.0.1:0"}
+LOOPBACK: dict[str, Any] = {"listen_address": "127.0.0.1:0", "healthz_address": "127.0.0.1:0"}
 
 
 GROUPS_OF_ALL = "/apis/scheduling.volcano.sh/v1beta1/podgroups"

@@ -108,7 +108,7 @@ def test_podgroups_of_a_queue_that_is_open_are_no_work_for_its_controller() -> N
         assert (len(counted) == 2) == machine.counts_podgroups(queue(state))
 
 
-async def make_pod(world: Bench, name: str, owner: dict[str, Any] | None = None, **annotations: str) -> None:
+async def make_pod(world: Bench, name: str, owner: Any = None, **annotations: str) -> None:
     meta: dict[str, Any] = {"name": name, "namespace": NAMESPACE, "annotations": annotations}
     if owner is not None:
         meta["ownerReferences"] = [owner]

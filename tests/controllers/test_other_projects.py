@@ -10,7 +10,7 @@ import pytest
 from tests.controllers.bench import NAMESPACE, SLEEPER, Bench, bench
 from tests.waiting import until
 from volcano.api import keys, resources
-from volcano.api.batch import JOB_PHASES
+from volcano.api.phases import JOB_PHASES
 from volcano.kube.client import PatchKind
 from volcano.kube.errors import AlreadyExists
 
@@ -22,7 +22,7 @@ def requests(cpu: str) -> JsonObject:
     return {"containers": [{"name": "c", "image": "busybox", "resources": {"requests": {"cpu": cpu}}}]}
 
 
-async def make_pod(world: Bench, name: str, *, labels: dict[str, str] | None = None, **annotations: str) -> None:
+async def make_pod(world: Bench, name: str, *, labels: Any = None, **annotations: str) -> None:
     meta = {"name": name, "namespace": NAMESPACE, "annotations": annotations, "labels": labels or {}}
     spec = {**requests("1"), "schedulerName": "volcano"}
     await world.client.create(resources.PODS.untyped, {"metadata": meta, "spec": spec})

@@ -52,11 +52,11 @@ def schedule_of(record: Record) -> cron.Schedule:
         return cron.Every(duration.parse(recorded["every"]))
     fields = recorded["cronFields"]
     ranges = {"minute": range(60), "hour": range(24), "dom": range(1, 32), "month": range(1, 13), "dow": range(7)}
-    found = [
+    minute, hour, day, month, weekday = (
         cron.Field(tuple(ranges[name] if fields[name] == "*" else fields[name]), fields[name] == "*") for name in ranges
-    ]
+    )
     zone = datetime.UTC if fields["location"] == "Local" else cron.zone_of(fields["location"])
-    return cron.Fields(*found, zone=zone)
+    return cron.Fields(minute, hour, day, month, weekday, zone)
 
 
 @pytest.mark.parametrize("record", of("nextScheduleTime", "nextScheduleTimeDuration", "mostRecentScheduleTime"))

@@ -180,11 +180,10 @@ def test_templates(record: Record) -> None:
             assert label_of(argument(record, "namespace"), argument(record, "name")) == record["output"]["results"][0]
             return
         case "addJob":
-            plural, obj = "jobs", typed(argument(record, "obj"), Job)
+            found = keys_after(JobTemplateController, "jobs", "add", typed(argument(record, "obj"), Job))
         case _:
-            plural, obj = "jobtemplates", typed(argument(record, "obj"), JobTemplate)
+            template = typed(argument(record, "obj"), JobTemplate)
+            found = keys_after(JobTemplateController, "jobtemplates", "add", template)
     request = record["output"]["enqueued"]["queue"][0]
 
-    assert keys_after(JobTemplateController, plural, "add", obj) == [
-        f"{request['namespace']}/{request['jobTemplateName']}"
-    ]
+    assert found == [f"{request['namespace']}/{request['jobTemplateName']}"]

@@ -167,7 +167,7 @@ def test_one_request_that_hangs_costs_no_leadership() -> None:
             return await api.handle(request)
 
         client = Client(InProcessTransport(handle))
-        name = {"name": "volcano", "namespace": "volcano-system", "identity": "a"}
+        name: dict[str, Any] = {"name": "volcano", "namespace": "volcano-system", "identity": "a"}
         elector = LeaderElector(client, **name, lease_seconds=60.0, renew_seconds=5.0, retry_seconds=0.1)
         await elector.acquire()
         version = api.version
@@ -193,7 +193,7 @@ def test_a_server_that_was_slow_is_given_all_the_time_there_is() -> None:
             await forever()
             raise AssertionError
 
-        name = {"name": "volcano", "namespace": "volcano-system", "identity": "a"}
+        name: dict[str, Any] = {"name": "volcano", "namespace": "volcano-system", "identity": "a"}
         client = Client(InProcessTransport(handle))
         elector = LeaderElector(client, **name, lease_seconds=0.5, renew_seconds=0.4, retry_seconds=0.01)
         waiting = asyncio.create_task(elector.acquire())

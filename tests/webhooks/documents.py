@@ -12,7 +12,7 @@ from volcano.webhooks.rules.worlds import ListedWorld
 Document = dict[str, Any]
 
 
-def task(name: str = "worker", replicas: int = 1, **fields: Any) -> Document:
+def task(name: str = "worker", replicas: Any = 1, **fields: Any) -> Document:
     pod = {"containers": [{"name": "main", "image": "busybox"}]}
     return {"name": name, "replicas": replicas, "template": {"spec": pod}, **fields}
 

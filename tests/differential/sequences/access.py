@@ -50,8 +50,8 @@ async def token_reviews(s: Session) -> None:
     for spec in ({}, {"token": ""}, {"token": "nonsense"}, {"token": "a.b.c", "audiences": ["x"]}):
         await s.post(f"{AUTHENTICATION}/tokenreviews", {"spec": spec})
     await s.get(f"{AUTHENTICATION}/tokenreviews")
-    for spec in ({"expirationSeconds": 1}, {"expirationSeconds": 2**33}, {"expirationSeconds": "x"}):
-        await s.post(f"{ACCOUNTS}/default/token", {"spec": spec})
+    for seconds in (1, 2**33, "x"):
+        await s.post(f"{ACCOUNTS}/default/token", {"spec": {"expirationSeconds": seconds}})
     gone = {"kind": "Pod", "apiVersion": "v1", "name": "gone"}
     await s.post(f"{ACCOUNTS}/default/token", {"spec": {"boundObjectRef": gone}})
     await s.post(f"{ACCOUNTS}/default/token", {"spec": {"boundObjectRef": gone | {"kind": "Node"}}})

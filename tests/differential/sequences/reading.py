@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.differential.session import TABLE
 
 if TYPE_CHECKING:
-    from tests.differential.session import Session
+    from tests.differential.session import Reply, Session
 
 MAPS = "/api/v1/namespaces/{ns}/configmaps"
 PODS = "/api/v1/namespaces/{ns}/pods"
@@ -26,20 +26,23 @@ async def selectors(s: Session) -> None:
         await s.get(MAPS, fieldSelector=selector)
 
 
+async def next_page(s: Session, token: str, **more: Any) -> Reply:
+    return await s.get(MAPS, **{"limit": 2, "continue": token, **more})
+
+
 async def pages(s: Session) -> None:
     for name in "abcde":
         await s.post(MAPS, {"metadata": {"name": name, "labels": {"odd": str(name in "ace").lower()}}})
     first = await s.get(MAPS, limit=2)
     await s.delete(f"{MAPS}/c")
-    second = await s.call("GET", MAPS, None, **{"limit": 2, "continue": first["metadata.continue"] or ""})
-    await s.call("GET", MAPS, None, **{"limit": 2, "continue": second["metadata.continue"] or ""})
+    second = await next_page(s, first["metadata.continue"] or "")
+    await next_page(s, second["metadata.continue"] or "")
     await s.get(MAPS, limit=2, labelSelector="odd=true")
     await s.get(MAPS, limit=0)
     await s.get(MAPS, limit=-1)
     await s.get(MAPS, limit="many")
-    await s.call("GET", MAPS, None, **{"limit": 2, "continue": "nonsense"})
-    token = first["metadata.continue"] or ""
-    await s.call("GET", MAPS, None, **{"limit": 2, "continue": token, "resourceVersion": "1"})
+    await next_page(s, "nonsense")
+    await next_page(s, first["metadata.continue"] or "", resourceVersion="1")
     await s.get(MAPS, resourceVersion="0")
     await s.get(MAPS, resourceVersion="nonsense")
     await s.get(MAPS, resourceVersionMatch="Exact")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ MERGED_BY_NAME = {
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["name"],
 }
-DEFINITIONS = {
+DEFINITIONS: dict[str, Any] = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {
         "properties": {
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},

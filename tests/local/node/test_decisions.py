@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.local.node.pods import container, facts, pod
@@ -12,8 +14,8 @@ from volcano.local.node.simulation import Script, script_of
 NODE = {"cpu": "2", "memory": "1Gi", "pods": "3"}
 
 
-def asking(**requests: str) -> dict[str, dict[str, str]]:
-    return {"resources": {"requests": requests}}  # type: ignore[dict-item]
+def asking(**requests: str) -> dict[str, Any]:
+    return {"resources": {"requests": requests}}
 
 
 def test_requests_add_up_and_the_largest_init_step_counts() -> None:

@@ -168,5 +168,6 @@ def test_the_run_before_is_remembered() -> None:
     story.start("a", 2.0)
 
     state = story.report["containers"]["a"]
-    assert (state["last"] or {}).get("code") == 7
+    assert state["last"] is not None
+    assert state["last"]["code"] == 7
     assert (state["exit"], state["restarts"], state["state"]) == (None, 1, "running")

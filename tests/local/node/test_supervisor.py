@@ -68,7 +68,7 @@ class Supervised:
             state = self.report(uid)["containers"][name]
             return state["pid"] if state["state"] == "running" else 0
 
-        return cast("int", eventually("the process", pid))
+        return eventually("the process", pid)
 
     def stop(self, pid: int, grace_seconds: float, uid: str = "u1") -> None:
         order = {"grace_seconds": grace_seconds, "reason": "Deleted"}
@@ -148,7 +148,9 @@ def test_a_command_that_cannot_start_says_why(supervised: Supervised, argv: list
 
 def test_a_missing_working_folder_says_so(supervised: Supervised) -> None:
     supervised.start(pod_plan(container_plan("true", folder="/no/such/folder")))
-    message = (supervised.finished()["containers"]["main"]["exit"] or {}).get("message")
+    exit_ = supervised.finished()["containers"]["main"]["exit"]
+    assert exit_ is not None
+    message = exit_["message"]
 
     assert str(message).startswith("workingDir '/no/such/folder' does not exist")
 
@@ -234,7 +236,9 @@ def test_a_failing_container_runs_again_and_its_earlier_log_stays(supervised: Su
 
     assert first_exit(report) == (0, "Completed")
     assert report["containers"]["main"]["restarts"] == 1
-    assert (report["containers"]["main"]["last"] or {}).get("code") == 1
+    last = report["containers"]["main"]["last"]
+    assert last is not None
+    assert last["code"] == 1
     assert supervised.log(run=1) == "again\n"
 
 
@@ -304,7 +308,8 @@ def test_a_clock_that_is_set_shortens_and_lengthens_no_wait(skewed: Supervised, 
 
 def last_failure(skewed: Supervised) -> float:
     state = skewed.report("failing")["containers"]["main"]
-    return (state["exit"] or state["last"] or {"finished_at": 0.0})["finished_at"]
+    last = state["exit"] or state["last"]
+    return last["finished_at"] if last is not None else 0.0
 
 
 def test_processes_that_left_the_group_end_with_the_pod(supervised: Supervised) -> None:
@@ -485,7 +490,7 @@ def test_ports_and_urls_are_probed(supervised: Supervised) -> None:
 
 
 def test_hooks_run_after_the_start_and_before_the_end(supervised: Supervised) -> None:
-    hooks = {
+    hooks: dict[str, Any] = {
         "post_start": probing("touch", f"{supervised.root}/started")["action"],
         "pre_stop": probing("touch", f"{supervised.root}/stopping")["action"],
     }

@@ -94,7 +94,7 @@ def test_bundles(minimum: int, safe: int, rest: int) -> None:
     made = world("gangpreempt", running("old", 4, minimum))
     job = made.cluster.jobs["default/old"]
 
-    sizes = {bundle.is_whole: len(bundle.tasks) for bundle in bundles_of(job, job.tasks.values())}
+    sizes = {bundle.is_whole: len(bundle.tasks) for bundle in bundles_of(job, list(job.tasks.values()))}
 
     assert (sizes.get(False, 0), sizes.get(True, 0)) == (safe, rest)
 
@@ -105,7 +105,7 @@ def test_roles_keep_their_minimum_in_safe_bundles() -> None:
     made = world("gangpreempt", job)
     old = made.cluster.jobs["default/old"]
 
-    (safe, _) = bundles_of(old, old.tasks.values())
+    (safe, _) = bundles_of(old, list(old.tasks.values()))
 
     assert {task.role for task in safe.tasks} == {"w"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -220,7 +221,8 @@ def test_nothing_is_left_of_a_job_that_is_gone() -> None:
 def test_resources_seen_late_fit_into_every_table() -> None:
     world = World(nodes=[node("n1")], jobs=[gang("train", pods=1, cpu=1, nodes=["n1"])])
 
-    world.add("nodes", node("n2", **{f"example.com/r{i}": 1 for i in range(20)}))
+    resources: dict[str, Any] = {f"example.com/r{i}": 1 for i in range(20)}
+    world.add("nodes", node("n2", **resources))
     world.add_gang(gang("late", pods=1, resources={"example.com/r19": 1}))
 
     assert world.cycle().binds == {"default/late-worker-0": "n2"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from volcano.api.core import Affinity, Pod, Volume
@@ -47,7 +49,7 @@ def test_a_claim_does() -> None:
     assert len({task.profile.id for task in world.cluster.tasks.values()}) == 2
 
 
-def mounting(name: str, volume: dict[str, object]) -> Pod:
+def mounting(name: str, volume: dict[str, Any]) -> Pod:
     made = pod(name, cpu=1)
     made.spec.volumes = [msgspec.convert(volume, Volume)]
     return made

@@ -78,7 +78,7 @@ def test_a_refused_bind_is_undone_and_tried_again() -> None:
                     raise Conflict("the node says no")
                 await original(namespace, name, *rest, **more)  # type: ignore[arg-type]
 
-            b.scheduler.writer.bind = refuse_once  # type: ignore[method-assign]
+            b.scheduler.writer.bind = refuse_once  # type: ignore[method-assign, assignment]
             await b.submit(gang("train", pods=1, cpu=1))
 
             async def bound() -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -176,8 +177,8 @@ def health_files(folder: Path, *, ended: bool) -> Flags:
     for path, pem in zip(paths, (*pems, authority.pem), strict=True):
         path.write_bytes(pem)
     names = ("tls_cert_file", "tls_private_key_file", "ca_cert_file")
-    files = dict(zip(names, map(str, paths), strict=True))
-    loopback = {"listen_address": "127.0.0.1:0", "healthz_address": "127.0.0.1:0"}
+    files: dict[str, Any] = dict(zip(names, map(str, paths), strict=True))
+    loopback: dict[str, Any] = {"listen_address": "127.0.0.1:0", "healthz_address": "127.0.0.1:0"}
     return Flags(leader_elect=False, **loopback, **files)
 
 

@@ -104,7 +104,10 @@ def test_a_score_term_that_raises_counts_nothing() -> None:
         name = "fragile"
 
         def score_terms(self, profile: Any) -> Any:
-            return (ScoreTerm(lambda profile, rows: 1 / 0),)
+            return (ScoreTerm(divided),)
+
+    def divided(profile: Any, rows: Any) -> Any:
+        return 1 / 0
 
     decisions = world(Terms).cycle()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from volcano.scheduler.cluster.nodes import Rows
+from volcano.scheduler.cluster.nodes import Mask, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.resources import CPU, MEMORY
 from volcano.scheduler.framework import registry as registries
@@ -39,7 +39,7 @@ class Ranking(Plugin):
         )
 
 
-def _relative(raw: Scores, feasible: Scores) -> Scores:
+def _relative(raw: Scores, feasible: Mask) -> Scores:
     return 100.0 * raw / max(raw[feasible].max(), 1)
 
 

@@ -23,7 +23,7 @@ async def limit(call: Api, **item: Any) -> None:
     await call.made(LIMITS, {"metadata": {"name": "l"}, "spec": {"limits": [{"type": "Container", **item}]}})
 
 
-async def quota(call: Api, name: str = "q", scopes: list[str] | None = None, **hard: str) -> None:
+async def quota(call: Api, name: str = "q", scopes: Any = None, **hard: str) -> None:
     spec: Document = {"hard": {key.replace("_", "."): value for key, value in hard.items()}}
     if scopes:
         spec["scopes"] = scopes

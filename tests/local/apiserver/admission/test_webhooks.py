@@ -236,7 +236,7 @@ async def test_a_condition_without_an_answer_is_a_failure_of_the_webhook(
 
 
 async def refused_conditions(*conditions: dict[str, str]) -> Answer:
-    webhook = {"name": "a.b.c", "clientConfig": {"url": "https://x"}, "sideEffects": "None"}
+    webhook: dict[str, Any] = {"name": "a.b.c", "clientConfig": {"url": "https://x"}, "sideEffects": "None"}
     webhook |= {"admissionReviewVersions": ["v1"], "matchConditions": list(conditions)}
     async with api() as call:
         return await call.post(

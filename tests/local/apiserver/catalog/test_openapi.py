@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from volcano.api import builtin_schemas
-from volcano.api.resource import DOCUMENTS
 from volcano.api.resources import ALL_KUBERNETES, ALL_VOLCANO, JOBS
 from volcano.local.apiserver.catalog.openapi import OpenApi
 
@@ -112,7 +111,7 @@ def test_an_outdated_address_leads_to_the_current_one(openapi: OpenApi) -> None:
 
 def test_kinds_of_users_are_published_with_their_schema_and_change_the_hash() -> None:
     widget = replace(
-        JOBS, group="example.com", version="v1", plural="widgets", kind="Widget", singular="widget", load=DOCUMENTS
+        JOBS.untyped, group="example.com", version="v1", plural="widgets", kind="Widget", singular="widget"
     )
     size = {"type": "integer", "description": "How big."}
     schemas = {"v": {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": size}}}}}

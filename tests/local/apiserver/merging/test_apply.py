@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from volcano.local.apiserver.faults import ApplyConflict, PatchError
 from volcano.local.apiserver.merging import fieldsets
 from volcano.local.apiserver.merging.apply import apply_patch
-from volcano.local.apiserver.merging.managers import MOST_UPDATERS, Managers
+from volcano.local.apiserver.merging.managers import MOST_UPDATERS, ManagerKey, Managers
 from volcano.local.apiserver.merging.ordering import zipped
 from volcano.local.apiserver.merging.ownership import created, keep_account, key_of
 from volcano.local.apiserver.merging.shapes import Shape, Shapes
@@ -302,7 +302,7 @@ def test_a_custom_resource_merges_by_its_own_schema() -> None:
     assert world.apply("you", tasks=[{"name": "b"}])["tasks"] == [{"name": "a", "replicas": 1}, {"name": "b"}]
 
 
-VALUES = st.dictionaries(
+VALUES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
     st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', "."]),
     st.deferred(lambda: VALUES | st.just({})),
     max_size=3,
@@ -350,4 +350,4 @@ def test_after_an_apply_the_object_says_what_the_manager_asked_for(thing: Shape,
         held = fieldsets.fields_of({"spec": world.live.get("spec", {})}, thing)
         assert fieldsets.difference(wanted, held) == {}
         owned = Managers.of(world.live["metadata"].get("managedFields"))
-        assert owned.empty or fieldsets.difference(owned.fields_of_others(("", "", "", "")), held) == {}
+        assert owned.empty or fieldsets.difference(owned.fields_of_others(ManagerKey("", "", "", "")), held) == {}

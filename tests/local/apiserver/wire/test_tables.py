@@ -94,7 +94,7 @@ def test_pods_are_told_apart(document: dict[str, Any], ready: str, status: str) 
 
 
 def test_restarts_say_when_the_last_one_was() -> None:
-    once = {"restartCount": 2, "lastState": {"terminated": {"finishedAt": ago(minutes=3)}}}
+    once: dict[str, Any] = {"restartCount": 2, "lastState": {"terminated": {"finishedAt": ago(minutes=3)}}}
     assert shown("", "pods", pod(running(**once)))["Restarts"] == "2 (3m ago)"
     assert shown("", "pods", pod(running()))["Restarts"] == "0"
 
@@ -212,7 +212,7 @@ def test_what_kubectl_shows_of(group: str, plural: str, document: dict[str, Any]
 
 
 def test_custom_resources_show_their_own_columns() -> None:
-    columns = [
+    columns: list[dict[str, Any]] = [
         {"name": "STATUS", "type": "string", "jsonPath": ".status.state.phase"},
         {"name": "minAvailable", "type": "integer", "jsonPath": ".status.minAvailable"},
         {"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
