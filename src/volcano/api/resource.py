@@ -76,6 +76,10 @@ class Resource(Generic[T]):
     columns: tuple[Column, ...] = ()
     custom: bool = False
 
+    def __hash__(self) -> int:
+        """Of what tells most of them apart: they are looked up with every request."""
+        return hash((self.group, self.version, self.plural))
+
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version

@@ -62,7 +62,7 @@ class Client:
         self._json_headers = {**JSON_HEADERS, "user-agent": user_agent}
         self._read_headers = {**READ_HEADERS, "user-agent": user_agent}
         self._patch_headers = {kind: {**self._json_headers, "content-type": kind.value} for kind in PatchKind}
-        self._codecs: dict[tuple[str, str, type], Codec[Any]] = {}
+        self._codecs: dict[Resource[Any], Codec[Any]] = {}
 
     def over(self, transport: Transport) -> Client:
         """The same client on another transport."""
@@ -145,10 +145,11 @@ class Client:
         async with self._stream("GET", resource.path(namespace), query) as stream:
             await raise_for_stream(stream)
             async with aclosing(lines(stream)) as batches:
-                async for line in batches:
-                    event = codec.decode_event(line, unreadable)
-                    if event is not None:
-                        yield event
+                async for batch in batches:
+                    for line in batch:
+                        event = codec.decode_event(line, unreadable)
+                        if event is not None:
+                            yield event
 
     async def logs(
         self,
@@ -331,10 +332,9 @@ class Client:
         return await self._send(method, path, query, body)
 
     def _codec(self, resource: Resource[T]) -> Codec[T]:
-        key = (resource.group_resource, resource.version, resource.type)
-        codec = self._codecs.get(key)
+        codec = self._codecs.get(resource)
         if codec is None:
-            codec = self._codecs[key] = Codec(resource)
+            codec = self._codecs[resource] = Codec(resource)
         return codec
 
     def _options(self, dry_run: bool, field_manager: str | None = None) -> Query:
@@ -402,11 +402,9 @@ async def raise_for_stream(stream: Stream) -> None:
         raise error_from(stream.status, await stream.read(), stream.headers)
 
 
-async def lines(stream: Stream) -> AsyncGenerator[bytes, None]:
-    """The complete lines of a stream."""
+async def lines(stream: Stream) -> AsyncGenerator[list[bytes], None]:
+    """The complete lines of a stream, as many together as have arrived."""
     rest = b""
     async for chunk in stream:
         *complete, rest = (rest + chunk if rest else chunk).split(b"\n")
-        for line in complete:
-            if line:
-                yield line
+        yield [line for line in complete if line]

@@ -47,15 +47,18 @@ AT_A_TIME = 1000
 
 
 class EventHandler(Protocol[T_contra]):
-    """Told about changes, synchronously and in order. It must not block."""
+    """Told about changes, synchronously and in order. It must not block. None is for what it need not be told."""
 
-    def on_add(self, obj: T_contra) -> None: ...
-    def on_update(self, old: T_contra, new: T_contra) -> None: ...
-    def on_delete(self, obj: T_contra) -> None: ...
+    @property
+    def on_add(self) -> Callable[[T_contra], None] | None: ...
+    @property
+    def on_update(self) -> Callable[[T_contra, T_contra], None] | None: ...
+    @property
+    def on_delete(self) -> Callable[[T_contra], None] | None: ...
 
 
 class Callbacks(Generic[T]):
-    """An `EventHandler` made of functions; those left out do nothing."""
+    """An `EventHandler` made of functions."""
 
     def __init__(
         self,
@@ -63,19 +66,7 @@ class Callbacks(Generic[T]):
         update: Callable[[T, T], None] | None = None,
         delete: Callable[[T], None] | None = None,
     ) -> None:
-        self._add, self._update, self._delete = add, update, delete
-
-    def on_add(self, obj: T) -> None:
-        if self._add is not None:
-            self._add(obj)
-
-    def on_update(self, old: T, new: T) -> None:
-        if self._update is not None:
-            self._update(old, new)
-
-    def on_delete(self, obj: T) -> None:
-        if self._delete is not None:
-            self._delete(obj)
+        self.on_add, self.on_update, self.on_delete = add, update, delete
 
 
 class Informer(Generic[T]):
@@ -110,7 +101,9 @@ class Informer(Generic[T]):
         """Why the last attempt to follow the server failed: not installed, forbidden, not reached, not trusted."""
         self._client = client
         self._scope = (namespace, label_selector, field_selector)
-        self._handlers: list[EventHandler[T]] = [handler] if handler is not None else []
+        self._on_add: list[Callable[[T], None]] = []
+        self._on_update: list[Callable[[T, T], None]] = []
+        self._on_delete: list[Callable[[T], None]] = []
         self._indexers = dict(indexers or {})
         self._indices: dict[str, dict[str, dict[str, None]]] = {name: {} for name in self._indexers}
         self._rng = rng or random.Random()
@@ -120,6 +113,8 @@ class Informer(Generic[T]):
         self._delay = 0.0
         self._troubled = (0.0, 0.0)
         """When the latest row of failures began, and when the last of them was (monotonic seconds)."""
+        if handler is not None:
+            self.add_handler(handler)
 
     # Reading
 
@@ -152,13 +147,19 @@ class Informer(Generic[T]):
 
     def add_handler(self, handler: EventHandler[T]) -> None:
         """Tell `handler` about every object already known, and about all changes from now on."""
-        self._handlers.append(handler)
-        for obj in list(self.store.values()):
-            self._tell(handler.on_add, obj)
+        if handler.on_update is not None:
+            self._on_update.append(handler.on_update)
+        if handler.on_delete is not None:
+            self._on_delete.append(handler.on_delete)
+        if handler.on_add is not None:
+            self._on_add.append(handler.on_add)
+            for obj in list(self.store.values()):
+                self._tell([handler.on_add], obj)
 
     def forget_handlers(self) -> None:
         """Tell nobody any more; the store is kept up to date."""
-        self._handlers.clear()
+        for callbacks in (self._on_add, self._on_update, self._on_delete):
+            callbacks.clear()
 
     # Following the server
 
@@ -290,8 +291,7 @@ class Informer(Generic[T]):
         if old is None:
             self.store[key] = obj
             self._reindex(key, None, obj)
-            for handler in self._handlers:
-                self._tell(handler.on_add, obj)
+            self._tell(self._on_add, obj)
             return
         before = head_of(old)
         if before.resource_version == after.resource_version:
@@ -302,8 +302,7 @@ class Informer(Generic[T]):
             return
         self.store[key] = obj
         self._reindex(key, old, obj)
-        for handler in self._handlers:
-            self._tell(handler.on_update, old, obj)
+        self._tell(self._on_update, old, obj)
 
     def _remove(self, key: str, last: T | None = None) -> None:
         """Forget an object. Handlers get its last state where the server told it."""
@@ -311,8 +310,7 @@ class Informer(Generic[T]):
         if old is None:
             return
         self._reindex(key, old, None)
-        for handler in self._handlers:
-            self._tell(handler.on_delete, old if last is None else last)
+        self._tell(self._on_delete, old if last is None else last)
 
     def _reindex(self, key: str, old: T | None, new: T | None) -> None:
         for name, indexer in self._indexers.items():
@@ -327,9 +325,10 @@ class Informer(Generic[T]):
             for value in after - before:
                 index.setdefault(value, {})[key] = None
 
-    def _tell(self, callback: Callable[..., None], *objects: Any) -> None:
-        """Call a handler; what it raises is logged, so that one bad object spoils only itself."""
-        try:
-            callback(*objects)
-        except Exception:
-            log.exception("a handler failed for %s %s", self.resource.kind, head_of(objects[-1]).key)
+    def _tell(self, callbacks: Iterable[Callable[..., None]], *objects: Any) -> None:
+        """Call handlers; what one raises is logged, so that one bad object spoils only itself."""
+        for callback in callbacks:
+            try:
+                callback(*objects)
+            except Exception:
+                log.exception("a handler failed for %s %s", self.resource.kind, head_of(objects[-1]).key)
