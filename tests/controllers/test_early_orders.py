@@ -66,6 +66,24 @@ def test_a_job_that_was_just_made_is_aborted(by_uid: bool, before: bool) -> None
     run(story())
 
 
+def test_a_job_that_is_over_before_its_group_is_seen_leaves_none() -> None:
+    async def story() -> None:
+        life = Jobs(0)
+        life.start()
+        await life.pause(SETTLED)
+        with life.server.held("podgroups"):
+            life.server.put("jobs", "ns/a", JOB)
+            await life.pause(SETTLED)
+            life.order("a", "CompleteJob")
+            await life.pause(SETTLED)
+        await life.pause(SETTLED)
+        assert life.server.objects["jobs"]["ns/a"]["status"]["state"]["phase"] == phases.COMPLETED
+        assert not life.server.objects["podgroups"]
+        await life.stop()
+
+    run(story())
+
+
 def test_an_order_for_what_is_gone_is_cleared_away() -> None:
     async def story() -> None:
         for life in (Queues(0), Jobs(0)):

@@ -126,7 +126,11 @@ class Flows(World):
 
     # The end
 
+    async def comes_to_rest(self) -> None:
+        await self.rests()
+
     async def end(self) -> None:
+        await self.hears_late(1)
         for name in STEPS:
             self.make_template(name)
         await self.owners_are_gone()  # their names are free again
@@ -137,6 +141,7 @@ class Flows(World):
         await self.rests()
         for flow in self.flows.values():
             self.check_end(flow)
+        await self.is_as_a_fresh_controller_would_have_it()
         for key in list(self.flows):
             self.server.remove("jobflows", key)
         await self.owners_are_gone()

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.controllers.simulation.server import Trouble
 from tests.controllers.simulation.world import World
 from volcano.api.meta import JsonObject
 
 ROUNDS = 6
-IN_A_ROUND = 6
-SHORT_PAUSES = (0.0, 0.0, 0.01, 0.5, 3.0)
-LAG_SECONDS = 5.0
 
 
 class Follower(World):
@@ -24,24 +20,12 @@ class Follower(World):
         """What there is, is what there should be: reckoned from the documents, and not as the controller does."""
         raise NotImplementedError
 
-    async def end(self) -> None:
-        """Nothing is refused any more, but each kind of thing is heard of at another time, and many changes at once.
-
-        What is not put right then never is: nothing else happens, and no controller starts anew.
-        """
-        acts, weights = list(self.acts), list(self.acts.values())
-        for _ in range(ROUNDS):
-            self.server.trouble = Trouble(lags=LAG_SECONDS)
-            for act in self.random.choices(acts, weights, k=IN_A_ROUND):
-                self.told.append(act.__name__)
-                await act(self)
-                await self.pause(self.random.choice(SHORT_PAUSES))
-            await self.rests()
-            self.check()
-        writes = self.server.writes
-        await self.controller_is_killed()
+    async def comes_to_rest(self) -> None:
         await self.rests()
-        assert self.server.writes == writes, "a fresh controller finds something left to do"
+        self.check()
+
+    async def end(self) -> None:
+        await self.hears_late(ROUNDS)
 
     # Documents
 

@@ -50,6 +50,7 @@ class Jobs(World):
 
     async def end(self) -> None:
         await self.comes_to_rest()
+        await self.hears_late(2)
         await self.ends_when_everybody_cooperates()
         await self.leaves_nothing_behind()
 

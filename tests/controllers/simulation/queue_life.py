@@ -79,9 +79,13 @@ class Queues(World):
 
     # The end
 
-    async def end(self) -> None:
+    async def comes_to_rest(self) -> None:
         await self.rests()
         self.check()
+
+    async def end(self) -> None:
+        await self.comes_to_rest()
+        await self.hears_late(1)
         for _ in range(len(NAMES) + 1):
             for name, queue in self.queues.items():
                 if name != "root" and state_of(queue) in SHUT and state_of(self.parent(queue)) == "Open":

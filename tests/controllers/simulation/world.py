@@ -20,6 +20,9 @@ from volcano.http.metrics import Registry
 from volcano.kube.errors import ApiError
 
 PAUSES = (0.0, 0.0, 0.001, 0.05, 0.5, 2.0, 20.0)
+SHORT_PAUSES = (0.0, 0.0, 0.01, 0.5, 3.0)
+IN_A_ROUND = 6
+LAG_SECONDS = 5.0
 LONGEST_BACK_OFF_SECONDS = 60.0
 MAX_REQUEUES = 15
 
@@ -72,6 +75,10 @@ class World:
     async def end(self) -> None:
         """Let everybody cooperate, and check what came of it."""
 
+    async def comes_to_rest(self) -> None:
+        """Wait until nobody writes any more, and check what is true then."""
+        raise NotImplementedError
+
     # A history
 
     async def play(self, steps: int) -> None:
@@ -94,6 +101,28 @@ class World:
         writes = self.server.writes
         await self.pause(5 * LONGEST_BACK_OFF_SECONDS)
         assert self.server.writes == writes, "writes though nothing changes"
+
+    async def hears_late(self, rounds: int) -> None:
+        """Nothing is refused any more, but each kind of thing is heard of at another time, and many changes at once.
+
+        What is not put right then never is: nothing else happens, and no controller starts anew.
+        """
+        acts, weights = list(self.acts), list(self.acts.values())
+        for _ in range(rounds):
+            self.server.trouble = Trouble(lags=LAG_SECONDS)
+            for act in self.random.choices(acts, weights, k=IN_A_ROUND):
+                self.told.append(act.__name__)
+                await act(self)
+                await self.pause(self.random.choice(SHORT_PAUSES))
+            await self.comes_to_rest()
+        await self.is_as_a_fresh_controller_would_have_it()
+
+    async def is_as_a_fresh_controller_would_have_it(self) -> None:
+        """One that sees nothing but what there is finds nothing left to do."""
+        writes = self.server.writes
+        await self.controller_is_killed()
+        await self.rests()
+        assert self.server.writes == writes, "a fresh controller finds something left to do"
 
     # The controller's process
 

@@ -15,6 +15,7 @@ from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.ledger import Ledger, Pods
 from volcano.controllers.job.members import Member, NotAMember, member_of
 from volcano.controllers.job.pods import group_name
+from volcano.controllers.job.vocabulary import FINAL, Phase
 from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
 from volcano.controllers.views import POD_VIEWS, PodView
 from volcano.kube.informer import Callbacks
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 
 BY_ITS_PODS = ("Inqueue", "Running")
 """How the phase of a podgroup changes because of its pods, whose job knows already."""
+WITHOUT_PODGROUP = FINAL | {Phase.ABORTED}
 
 
 class Mailroom:
@@ -45,7 +47,7 @@ class Mailroom:
         self._jobs = informers.of(resources.JOBS, Callbacks(self._job_added, self._job_updated, self._job_deleted))
         informers.of(POD_VIEWS, Callbacks(self._pod_added, self._pod_updated, self._pod_deleted))
         self._podgroups = informers.of(
-            resources.PODGROUPS, Callbacks(None, self._podgroup_updated, self._podgroup_deleted)
+            resources.PODGROUPS, Callbacks(self._podgroup_added, self._podgroup_updated, self._podgroup_deleted)
         )
         if commands:
             informers.of(resources.COMMANDS, Callbacks(self._command_added))
@@ -185,6 +187,12 @@ class Mailroom:
         except NotAMember as error:
             log.warning("a pod of job %s/%s is left alone: %s", pod.metadata.namespace, owner.name, error)
             return None, ""
+
+    def _podgroup_added(self, podgroup: PodGroup) -> None:
+        """A job may have come to its end before we knew of the group that has to go with it."""
+        key = self._job_of(podgroup)
+        if self.phase(key) in WITHOUT_PODGROUP:
+            self.mail(key, SYNC)
 
     def _podgroup_updated(self, old: PodGroup, new: PodGroup) -> None:
         key = self._job_of(new)
