@@ -100,6 +100,25 @@ def test_a_pod_that_runs_before_we_hear_of_it_is_news() -> None:
     assert post.collect() == 1
 
 
+def test_a_pod_that_the_watch_shows_before_the_answer_is_no_news() -> None:
+    post = Post()
+    post.room.pods.asked_for("u", "j-w-0")
+    show(post.pods, pod("1"))
+
+    assert post.collect() == 0
+    post.room.pods.answered("u", "j-w-0")
+    show(post.pods, pod("2", "Running"))
+    assert post.collect() == 1
+
+
+def test_a_pod_that_runs_before_the_answer_is_news() -> None:
+    post = Post()
+    post.room.pods.asked_for("u", "j-w-0")
+    show(post.pods, pod("1", "Running"))
+
+    assert post.collect() == 1
+
+
 def test_a_pod_that_somebody_else_made_is_news() -> None:
     post = Post()
     show(post.pods, pod("1"))

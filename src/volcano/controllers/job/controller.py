@@ -9,9 +9,10 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from volcano.api import keys, resources
 from volcano.api.keys import COMMAND_MARKER

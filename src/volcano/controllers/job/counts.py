@@ -103,6 +103,8 @@ def _running_since(status: JobStatus) -> datetime.datetime | None:
 
 def only_counters_differ(old: JobStatus, new: JobStatus) -> bool:
     """Whether nothing but numbers of pods (and the version they go with) distinguishes two statuses."""
+    if old.state != new.state:
+        return False
     same = msgspec.structs.replace(
         new,
         pending=old.pending,

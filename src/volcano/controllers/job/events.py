@@ -5,8 +5,9 @@ Pure. Fed by mailroom.py from watch callbacks; read by policies.py and machine.p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from volcano.controllers.job.vocabulary import (
     DEFAULT_MAX_RETRY,
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from volcano.controllers.job.members import Member, Members
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True, gc=False):
     """One happening. `version` is the job version the pod was made for; None skips the staleness check."""
 
     kind: str = EventKind.OUT_OF_SYNC

@@ -6,8 +6,9 @@ Filled by controller.py from its informers, by `vcctl schedule` from files.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from volcano.controllers.job.plugins import Plugins, builtin_plugins
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from volcano.controllers.job.after import Hold
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True, gc=False, kw_only=True):
     priorities: Mapping[str, int] = field(default_factory=dict)
     """Value of each PriorityClass."""
     queue_exists: bool = True

@@ -14,7 +14,7 @@ import msgspec
 
 from volcano.controllers.job.delays import Delays
 from volcano.controllers.job.members import Member, Members
-from volcano.controllers.job.vocabulary import Phase
+from volcano.controllers.job.vocabulary import Phase, PodPhase
 from volcano.controllers.statuses import is_newer
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ class Pods:
         self._ended: dict[str, None] = {}
         self._unseen: dict[str, dict[str, float]] = {}
         """When pods were created that the watch has not shown: by job and uid."""
+        self._asked_for: set[tuple[str, str]] = set()
+        """Pods (by job and name) that the server is being asked to create."""
 
     def of(self, job_uid: str) -> Members:
         """To look at, not to change."""
@@ -93,6 +95,19 @@ class Pods:
         """This very pod as the watch showed it last; None where something else is known of it, or nothing."""
         known = self.of(member.job_uid).get(member.task, member.name)
         return known if known is not None and known.uid == member.uid and not known.out_of_sync else None
+
+    def asked_for(self, job_uid: str, name: str) -> None:
+        """The server is asked to create a pod, until the answer is there."""
+        self._asked_for.add((job_uid, name))
+
+    def answered(self, job_uid: str, name: str) -> None:
+        self._asked_for.discard((job_uid, name))
+
+    def is_no_news(self, member: Member) -> bool:
+        """A pod as the watch shows it first is as the answer to our request said, or will say: its job counts it."""
+        if (member.job_uid, member.name) in self._asked_for:
+            return member.standing == PodPhase.PENDING and not member.out_of_sync
+        return self.heard_of(member) == member
 
     def put(self, member: Member) -> Members:
         """A pod as the watch shows it; returns all of its job."""

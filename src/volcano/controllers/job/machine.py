@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec.structs import replace
 
 from volcano.api.phases import RETRIES_USED_UP
 from volcano.controllers.job import policies
@@ -74,7 +76,7 @@ _RESUME: Mapping[str, Transition] = {
     Action.RESUME_JOB: Kill(always(Phase.RESTARTING), spare=_KEEP, retries=1),
 }
 
-TABLE: Mapping[Phase, Mapping[str, Transition]] = {
+TABLE: Mapping[str, Mapping[str, Transition]] = {
     Phase.PENDING: {**_LEAVE, OTHERWISE: Sync(started)},
     Phase.RUNNING: {**_LEAVE, OTHERWISE: Sync(finished)},
     Phase.RESTARTING: {
@@ -139,7 +141,7 @@ def act(
 
 def transition_of(phase: str, action: str) -> Transition:
     """The table's row; an unknown phase is Pending, an unknown action takes the row for all others."""
-    row = TABLE.get(Phase(phase) if phase in TABLE else Phase.PENDING, TABLE[Phase.PENDING])
+    row = TABLE.get(phase) or TABLE[Phase.PENDING]
     return row.get(action, row[OTHERWISE])
 
 

@@ -62,7 +62,8 @@ class Mailroom:
 
     def current(self, key: str, ledger: Ledger) -> Job | None:
         """The job whose ledger this is; None once it is gone, whoever has its name since."""
-        return self.job(key) if self.ledgers.get(key) is ledger else None
+        seen = self._jobs.store.get(key)
+        return ledger.job(seen) if seen is not None and self.ledgers.get(key) is ledger else None
 
     def podgroup(self, job: Job, ledger: Ledger) -> PodGroup | None:
         """Under its present name, or that of old versions of Volcano."""
@@ -138,15 +139,15 @@ class Mailroom:
         member, key = self._member(pod)
         if member is None:
             return
-        told = self.pods.heard_of(member)
+        no_news = self.pods.is_no_news(member)
         members = self.pods.put(member)
         job = self._jobs.store.get(key)
         if job is None:
             return
         self._metrics.pod_seen(job, pod)
         event = events.pod_added(member, members, policies.task_named(job, member.task))
-        if told == member and policies.resolve(job, event) == policies.JUST_SYNC:
-            return  # its status counts the pod since the answer to our own request
+        if no_news and policies.resolve(job, event) == policies.JUST_SYNC:
+            return
         self.tell(key, event)
 
     def _pod_updated(self, old: PodView, new: PodView) -> None:

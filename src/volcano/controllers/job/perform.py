@@ -14,7 +14,7 @@ import msgspec
 
 from volcano.api import resources
 from volcano.api.batch import JobStatus
-from volcano.api.meta import JsonObject, controller_of
+from volcano.api.meta import JsonObject, PartialObject, controller_of
 from volcano.api.resources import Resource
 from volcano.controllers.fanout import Turns, each
 from volcano.controllers.job import after, pods
@@ -39,6 +39,7 @@ ATTACHED: Mapping[str, Resource[JsonObject]] = {
     for resource in (resources.CONFIGMAPS, resources.SECRETS, resources.SERVICES, resources.NETWORK_POLICIES)
 }
 PODGROUPS = resources.PODGROUPS.untyped
+PODGROUP_HEADS = resources.PODGROUPS.as_type(PartialObject)
 CLAIMS = resources.PERSISTENT_VOLUME_CLAIMS.untyped
 PODGROUP_PATIENCE_SECONDS = 10.0
 """How long a podgroup that was created may stay unseen before it is created again."""
@@ -268,7 +269,7 @@ class Performer:
             if isinstance(made, float) and now - made < PODGROUP_PATIENCE_SECONDS:
                 return  # the watch has not shown it yet
             try:
-                await self._client.create(PODGROUPS, plan.podgroup_create, namespace)
+                await self._client.create(PODGROUP_HEADS, plan.podgroup_create, namespace)
             except AlreadyExists:
                 await self._check_owner(PODGROUPS, name, job)
             ledger.ensured[name] = now
@@ -293,10 +294,13 @@ class Performer:
 
         async def create(replica: Replica) -> None:
             body = cast("JsonObject", msgspec.Raw(moulds[replica.task].body(replica.index)))  # encoded already
+            self._pods.asked_for(job.metadata.uid, replica.name)
             try:
                 pod = await self._client.create(POD_VIEWS, body, job.metadata.namespace)
             except AlreadyExists:
                 pod = await self._existing_pod(job, replica.name)
+            finally:
+                self._pods.answered(job.metadata.uid, replica.name)
             self._pods.created(member_of(pod), asyncio.get_running_loop().time())
 
         failures = await each(plan.create, create, self._turns)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct, field
 
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.vocabulary import Action
@@ -46,8 +47,7 @@ class Attachment:
         return Reference(self.manifest["kind"], self.manifest["metadata"]["name"])
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
+class Replica(Struct, frozen=True, gc=False):
     """A pod to create."""
 
     task: int
@@ -73,8 +73,7 @@ class Delayed:
     event: Event
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Struct, gc=False, kw_only=True):
     action: str = Action.SYNC_JOB
     status: JobStatus | None = None
     """The status to write; None when it stands as it is."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ class QueueController:
         self._commands: dict[str, deque[Command]] = {}
         self._written: dict[str, Queue] = {}
         """Queues as the server returned them to our writes: perhaps newer than the watch."""
-        self._podgroups: dict[str, Counter[str]] = {}
+        self._podgroups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """Podgroups of each queue, by phase."""
         self._seen: dict[str, PodGroup] = {}
         """Each podgroup as it was counted."""
@@ -244,7 +244,7 @@ class QueueController:
 
     def _count(self, podgroup: PodGroup, change: int) -> None:
         name = podgroup.spec.queue
-        self._podgroups.setdefault(name, Counter())[podgroup.status.phase or "Pending"] += change
+        self._podgroups[name][podgroup.status.phase or "Pending"] += change
         if change > 0:
             self._seen[podgroup.metadata.key] = podgroup
         queue = self._newest(name)

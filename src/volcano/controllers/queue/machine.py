@@ -108,7 +108,7 @@ def state_of(text: str) -> State:
 
 def counts_podgroups(queue: Queue) -> bool:
     """Whether the state of the queue depends on how many podgroups it holds."""
-    return state_of(queue.status.state) == State.CLOSING
+    return queue.status.state == State.CLOSING
 
 
 def holding_open(phases: Mapping[str, int]) -> int:
