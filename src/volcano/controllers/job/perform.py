@@ -41,8 +41,9 @@ ATTACHED: Mapping[str, Resource[JsonObject]] = {
 PODGROUPS = resources.PODGROUPS.untyped
 PODGROUP_HEADS = resources.PODGROUPS.as_type(PartialObject)
 CLAIMS = resources.PERSISTENT_VOLUME_CLAIMS.untyped
-PODGROUP_PATIENCE_SECONDS = 10.0
-"""How long a podgroup that was created may stay unseen before it is created again."""
+PODGROUP_PATIENCE_SECONDS = 30.0
+"""How long a podgroup that was created may stay unseen before it is created again. Each job that is not admitted by
+then is looked at once more, so it is longer than ten thousand of them wait as a rule."""
 POD_PATIENCE_SECONDS = 60.0
 """How long a pod that was created may stay unseen before we ask for it."""
 NO_STATUS = JobStatus()
