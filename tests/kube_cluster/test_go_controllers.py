@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kube, pytest.mark.xdist_group("go-controllers")]
 
 NODES = 2
+PATIENT_LEASE = "--leader-elect=true", "--leader-elect-lease-duration=300s", "--leader-elect-renew-deadline=240s"
+"""They end by themselves, and nobody starts them again, where a busy machine keeps them from it for longer."""
 CONTROLLERS = ",".join(
     f"{name}-controller"
     for name in ("deployment", "garbage-collector", "job", "namespace", "replicaset", "serviceaccount")
@@ -48,7 +50,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
 
 
 def start_kubernetes(programs: Programs, address: Address) -> None:
-    common = [f"--kubeconfig={address.kubeconfig}", "--secure-port=0", "--leader-elect=true"]
+    common = [f"--kubeconfig={address.kubeconfig}", "--secure-port=0", *PATIENT_LEASE]
     controllers = [str(where.folder() / "kube-controller-manager"), *common, f"--controllers={CONTROLLERS}"]
     programs.start("kube-controller-manager", controllers)
     programs.start("kube-scheduler", [where.folder() / "kube-scheduler", *common])
