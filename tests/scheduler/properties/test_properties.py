@@ -129,10 +129,12 @@ def _cycles_come_to_rest(conf: str, draw: Draw) -> None:
     ideal = IdealCluster(world)
     history: list[tuple[dict[str, str], list[str]]] = []
     promised: set[str] = set()
+    lapsed: set[str] = set()
     for _ in range(2 * len(draw.jobs) + 4):
         decisions = world.cycle()
         assert promised <= decisions.binds.keys(), "others were evicted in vain"
-        promised = set(_promised(world.cluster))
+        lapsed |= set(_promised(world.cluster, pending=True))
+        promised = set(_promised(world.cluster)) - lapsed
         history.append((dict(decisions.binds), [eviction.key for eviction in decisions.evictions]))
         ideal.settle(decisions)
         if history[-2:] == [({}, [])] * 2:
@@ -141,10 +143,10 @@ def _cycles_come_to_rest(conf: str, draw: Draw) -> None:
     assert history[-1] == ({}, []), history
 
 
-def _promised(cluster: Cluster) -> Iterator[str]:
-    """Who has only to wait for others to leave; a job that must be admitted again may have to wait longer."""
+def _promised(cluster: Cluster, *, pending: bool = False) -> Iterator[str]:
+    """Who has only to wait for others to leave; a pending job must be admitted again, and others may be faster then."""
     for task in cluster.tasks.values():
-        if task.promised and task.job is not None and not task.job.is_pending:
+        if task.promised and task.job is not None and task.job.is_pending == pending:
             yield task.key
 
 

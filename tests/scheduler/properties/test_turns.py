@@ -188,3 +188,21 @@ def test_who_gave_takes_nothing_back_though_others_have_been_lent_more_since() -
 
     assert found[0] == ["default/old"]
     assert found[1:] == [[]] * 7
+
+
+@pytest.mark.parametrize("conf", ["elastic-shares", "elastic-shares-below"])
+def test_of_two_jobs_with_equal_shares_one_takes_what_changes_neither_share_once(conf: str) -> None:
+    """Each has half of the CPUs, with and without the only GPU that is not in use."""
+    world = World(
+        nodes=[node("n0", cpu=0, pods=9, **{GPU: 1}), node("n1", cpu=8, pods=9, **{GPU: 3})],  # type: ignore[arg-type]
+        queues=[queue("root"), queue("one", deserved={"cpu": 8, GPU: 4})],
+        conf=CONFS[conf],
+    )
+    others = [pod(f"others-{i}", group="others", cpu=0, resources={GPU: 1}, node="n1") for i in range(3)]
+    world.add_gang(gang("others", pods=others, queue="one", phase="Running"))
+    for name, on in (("without", ""), ("with", "n0")):
+        half = pod(f"{name}-cpus", group=name, cpu=4, node="n1")
+        more = pod(f"{name}-gpu", group=name, cpu=0, resources={GPU: 1}, node=on)
+        world.add_gang(gang(name, pods=[half, more], queue="one", phase="Running", min_available=1))
+
+    assert evictions(world) == [["default/with"], *[[]] * 7]

@@ -45,6 +45,9 @@ actions: "enqueue, allocate, backfill, preempt, reclaim"
 tiers:
 - plugins:
   - name: drf
+  - name: priority
+    enableJobOrder: false
+    enablePreemptable: false
   - name: gang
     enableJobStarving: false
   - name: conformance{first}

@@ -60,7 +60,7 @@ def claim_in_turn(session: Session, job: Job, attempt: Callable[[Task], bool]) -
 
 
 def must_rest(session: Session, job: Job) -> bool:
-    """It is complete, and has given room to another queue: it takes none until the cluster changes from outside."""
+    """It is complete, and has given room to others: it takes none until the cluster changes from outside."""
     return has_given(session, job) and session.job_pipelined(job)
 
 

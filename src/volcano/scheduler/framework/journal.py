@@ -87,12 +87,12 @@ class Journal:
                 job.fell, job.stood = True, False
 
     def _note_who_gave(self, victims: Sequence[Task], claimants: Sequence[Task]) -> None:
-        """Jobs that have made room for another queue."""
+        """Jobs that have made room for another queue, or for a job that was complete and is not more important."""
         era = self._session.cluster.index(Era).number
-        takers = {task.job.queue_name for task in claimants if task.job is not None}
-        for task in victims if takers else ():
-            if task.job is not None and task.job.queue_name not in takers:
-                task.job.gave = era
+        takers = {task.job for task in claimants if task.job is not None}
+        for job in {task.job for task in victims if task.job is not None}:
+            if any(_gives(job, taker) for taker in takers):
+                job.gave = era
 
     def _note_who_stands(self, binds: Sequence[Bind]) -> None:
         for key in {bind.job for bind in binds}:
@@ -155,6 +155,12 @@ class Journal:
         decisions.binds[task.key] = task.node_name
         decisions.bind_order.append((task.key, task.node_name))
         return Bind(task.uid, task.namespace, task.name, task.node_name, key, annotations, claims)
+
+
+def _gives(job: Job, taker: Job) -> bool:
+    if taker.queue_name != job.queue_name:
+        return True
+    return taker is not job and taker.is_ready and taker.priority <= job.priority
 
 
 def _eviction(task: Task, cause: str) -> Eviction:
