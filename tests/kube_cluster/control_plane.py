@@ -91,7 +91,7 @@ def start(
     if controllers:
         start_controllers(programs, address, controller_options)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
-        programs.await_ready("kube-controller-manager", lambda: address.get(account))
+        programs.await_ready("kube-controller-manager", lambda: address.get(account), restarted=True)
     return address
 
 
