@@ -28,8 +28,12 @@ class Bucket:
 
     def has_one(self, now: float, burst: float, refill_seconds: float) -> bool:
         """Whether there is a token; it stays."""
+        return self.whole_tokens(now, burst, refill_seconds) > 0
+
+    def whole_tokens(self, now: float, burst: float, refill_seconds: float) -> int:
+        """How many there are; they stay."""
         self._refill(now, burst, refill_seconds)
-        return self.tokens >= 1.0
+        return max(int(self.tokens), 0)
 
     def _refill(self, now: float, burst: float, refill_seconds: float) -> None:
         self.tokens = min(burst, self.tokens + max(0.0, now - self.at) / refill_seconds)

@@ -23,7 +23,7 @@ from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.ledger import Ledger
 from volcano.controllers.job.mailroom import Mailroom
 from volcano.controllers.job.metrics import JobMetrics
-from volcano.controllers.job.pace import StatusPace
+from volcano.controllers.job.pace import LOOK_SECONDS, StatusPace
 from volcano.controllers.job.perform import POD_PATIENCE_SECONDS, PODGROUP_PATIENCE_SECONDS, Obstacle, Performer
 from volcano.controllers.job.plan import Delayed, Plan
 from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
@@ -47,6 +47,8 @@ PLUGIN_ENTRY_POINTS = "volcano.job_plugins"
 LOOK = Event(action=Action.SYNC_JOB)
 FIRST_MAIL = ""
 """The key of no job: read first, so that jobs that come to a controller without mail are none that it found here."""
+FIRST_WORDS = "?"
+"""The key of no job either: the first words that a rush has held back."""
 
 
 class JobController:
@@ -75,6 +77,9 @@ class JobController:
     async def reconcile(self, key: str) -> None:
         """Read the job's mail: commands, then events that ask for action, then one look at everything."""
         self.mailroom.read = True
+        if key == FIRST_WORDS:
+            self._catch_up_on_first_words()
+            return
         ledger = self.mailroom.ledgers.get(key)
         if ledger is None:
             return
@@ -238,8 +243,16 @@ class JobController:
         if seconds:
             plan.status = None
             self.queue.add_after(key, seconds)
+            if self._pace.unsaid:
+                self.queue.add_after(FIRST_WORDS, LOOK_SECONDS)
         else:
             ledger.written_at = now
+
+    def _catch_up_on_first_words(self) -> None:
+        for key in self._pace.overdue(self._clock()):
+            self.queue.add(key)
+        if self._pace.unsaid:
+            self.queue.add_after(FIRST_WORDS, LOOK_SECONDS)
 
     def _say_once(self, ledger: Ledger, plan: Plan) -> None:
         """A sync repeats what the podgroup complains about; the user hears it when it changes."""
