@@ -56,7 +56,7 @@ def launch(program: str, read: Callable[[Sequence[str]], Flags], argv: Sequence[
 
 async def _serve(program: str, flags: Flags) -> None:
     from volcano.http.lifetime import stop_on_signals
-    from volcano.http.rush import resting_in_a_rush
+    from volcano.http.resting import resting_in_a_rush
     from volcano.kube.client import Client
     from volcano.kube.config import load
     from volcano.kube.transport import HttpTransport

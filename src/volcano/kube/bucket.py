@@ -1,40 +1,56 @@
-"""Token buckets: how much may be written at once, and how much more per second."""
+"""Token buckets: how much may be done at once, and how much more per second; and rushes, in which more is done."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
-
-@dataclass(slots=True)
 class Bucket:
-    """Holds at most `burst` tokens, and gets another one every `refill_seconds`."""
+    """Holds at most `burst` tokens, as it does at first, and gets another one every `refill_seconds`."""
 
-    tokens: float
-    at: float
+    __slots__ = ("_at", "_burst", "_refill_seconds", "_tokens")
 
-    def take(self, now: float, burst: float, refill_seconds: float) -> bool:
+    def __init__(self, now: float, burst: float, refill_seconds: float) -> None:
+        self._at = now
+        self._burst = burst
+        self._refill_seconds = refill_seconds
+        self._tokens = burst
+
+    def take(self, now: float) -> bool:
         """Use up a token; False when there is none."""
-        self._refill(now, burst, refill_seconds)
-        if self.tokens < 1.0:
-            return False
-        self.tokens -= 1.0
-        return True
-
-    def take_or_owe(self, now: float, burst: float, refill_seconds: float, *, debt: float = 1.0) -> bool:
-        """The same where it is done even without a token: it is owed then, up to `debt` of them."""
-        found = self.has_one(now, burst, refill_seconds)
-        self.tokens = max(self.tokens - 1.0, -debt)
+        found = self.count(now) > 0
+        if found:
+            self._tokens -= 1.0
         return found
 
-    def has_one(self, now: float, burst: float, refill_seconds: float) -> bool:
-        """Whether there is a token; it stays."""
-        return self.whole_tokens(now, burst, refill_seconds) > 0
+    def take_or_owe(self, now: float, debt: float) -> bool:
+        """The same where it is done even without a token: it is owed then, up to `debt` of them."""
+        found = self.count(now) > 0
+        self._tokens = max(self._tokens - 1.0, -debt)
+        return found
 
-    def whole_tokens(self, now: float, burst: float, refill_seconds: float) -> int:
-        """How many there are; they stay."""
-        self._refill(now, burst, refill_seconds)
-        return max(int(self.tokens), 0)
+    def count(self, now: float) -> int:
+        """How many tokens there are."""
+        self._tokens = min(self._burst, self._tokens + max(0.0, now - self._at) / self._refill_seconds)
+        self._at = now
+        return max(int(self._tokens), 0)
 
-    def _refill(self, now: float, burst: float, refill_seconds: float) -> None:
-        self.tokens = min(burst, self.tokens + max(0.0, now - self.at) / refill_seconds)
-        self.at = now
+
+class Rush:
+    """Whether very many things happen: more than `burst` at once, or than one per `refill_seconds` in the long run.
+
+    It goes on through pauses shorter than `debt` times `refill_seconds`, as things that come by the dozen have them.
+    """
+
+    def __init__(self, now: float, burst: float, refill_seconds: float, debt: float = 1.0) -> None:
+        self._bucket = Bucket(now, burst, refill_seconds)
+        self._debt = debt
+
+    def begins_or_lasts(self, now: float) -> bool:
+        """One more thing happens."""
+        return not self._bucket.take_or_owe(now, self._debt)
+
+    def lasts(self, now: float) -> bool:
+        return self.spare(now) == 0
+
+    def spare(self, now: float) -> int:
+        """How many things more may happen now without being a rush."""
+        return self._bucket.count(now)

@@ -139,10 +139,10 @@ class EventRecorder:
     def _allowed(self, about: tuple[str, ...], now: float) -> bool:
         bucket = self._buckets.get(about)
         if bucket is None:
-            bucket = self._buckets[about] = Bucket(BURST, now)
+            bucket = self._buckets[about] = Bucket(now, BURST, REFILL_SECONDS)
             bounded(self._buckets)
         self._buckets.move_to_end(about)
-        return bucket.take(now, BURST, REFILL_SECONDS)
+        return bucket.take(now)
 
     def _new(self, about: ObjectReference, type_: str, reason: str, message: str, now: datetime.datetime) -> Event:
         seconds = whole_seconds(now)

@@ -24,7 +24,7 @@ from volcano.scheduler.daemon.lateness import (
     REFILL_SECONDS,
     RUNS,
     SETTLES,
-    Rush,
+    StatusRush,
 )
 from volcano.scheduler.daemon.statuses import StatusWriter
 from volcano.scheduler.framework.decisions import Condition, Decisions, PodGroupDecision
@@ -71,11 +71,11 @@ MANY = 150
 def test_how_late(phase: str, wanted: PodGroupDecision, expected: lateness.Seconds, name: str) -> None:
     group = gang(name, phase=phase).pod_group
 
-    assert lateness.lateness(group, wanted, statuses._group_news(group.status, wanted)) == expected
+    assert lateness.lateness(group, wanted, wanted.news(group.status)) == expected
 
 
 def test_a_rush_is_over_when_little_changes_for_a_while() -> None:
-    rush = Rush(0.0)
+    rush = StatusRush(0.0)
 
     at_first = [rush.begins_or_lasts(0.0) for _ in range(BURST + 20)]
 
@@ -87,7 +87,7 @@ def test_a_rush_is_over_when_little_changes_for_a_while() -> None:
 
 
 def test_what_was_held_back_in_a_rush_does_not_make_another_one() -> None:
-    rush = Rush(0.0)
+    rush = StatusRush(0.0)
     for _ in range(2 * BURST):
         rush.begins_or_lasts(0.0)
     over = (DEBT + 2) * REFILL_SECONDS
@@ -95,6 +95,23 @@ def test_what_was_held_back_in_a_rush_does_not_make_another_one() -> None:
     assert rush.holds(0.0)
     assert [rush.holds(over) for _ in range(BURST + 1)] == [False] * BURST + [True]
     assert sum(not rush.holds(over + 0.5) for _ in range(BURST)) == pytest.approx(0.5 / AFTERWARDS_SECONDS, abs=1)
+
+
+class Clock:
+    """In place of the module `time`: it stands still until somebody sets it."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(statuses, "time", clock)
+    monkeypatch.setattr(statuses, "LOOK_SECONDS", 0.05)
+    return clock
 
 
 class Server:
@@ -133,16 +150,13 @@ def writer_to(server: Server) -> StatusWriter:
     return StatusWriter(cast("Client", server), cast("Feed", server), cast("EventRecorder", None))
 
 
-def test_in_a_rush_the_first_are_told_at_once_and_the_others_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statuses, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(lateness, "REFILL_SECONDS", 1e9)
-
+def test_in_a_rush_the_first_are_told_at_once_and_the_others_when_it_is_over(clock: Clock) -> None:
     async def main() -> None:
         server = Server()
         writing = await rushing(server, writer_to(server))
         assert server.told == BURST
 
-        monkeypatch.setattr(lateness, "REFILL_SECONDS", 1e-3)
+        clock.seconds = (DEBT + 2) * REFILL_SECONDS
         await until(lambda: server.told == MANY)
         writing.cancel()
         assert set(map(tuple, server.phases.values())) == {("Running",)}
@@ -150,23 +164,24 @@ def test_in_a_rush_the_first_are_told_at_once_and_the_others_when_it_is_over(mon
     asyncio.run(main())
 
 
-def test_a_rush_without_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rush_without_end_is_not_waited_for(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lateness, "REFILL_SECONDS", 1e9)
-    monkeypatch.setattr(lateness, "RUNS", (0.0, 1.0))
-    monkeypatch.setattr(statuses, "LOOK_SECONDS", 0.4)
 
     async def main() -> None:
         server = Server()
         writing = await rushing(server, writer_to(server))
+        clock.seconds = RUNS[1] - 1.0
+        await asyncio.sleep(0.1)
+        assert server.told == BURST
+        clock.seconds = RUNS[1]
         await until(lambda: server.told == MANY)
         writing.cancel()
 
     asyncio.run(main())
 
 
-def test_news_that_somebody_waits_for_is_told_in_a_rush_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lateness, "REFILL_SECONDS", 1e9)
-
+@pytest.mark.usefixtures("clock")
+def test_news_that_somebody_waits_for_is_told_in_a_rush_too() -> None:
     async def main() -> None:
         server = Server()
         writer = writer_to(server)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from volcano.controllers.job import counts
 from volcano.controllers.job.vocabulary import Phase
-from volcano.kube.bucket import Bucket
+from volcano.kube.bucket import Bucket, Rush
 
 if TYPE_CHECKING:
     from volcano.api.batch import Job, JobStatus
@@ -26,12 +26,12 @@ FIRST_WORD: Final[Seconds] = (0.0, 180.0)
 """In a rush a job runs before anybody has read that it is Pending, and the word costs as much as making its pod."""
 BURST: Final = 20
 REFILL_SECONDS: Final = 0.2
-"""More numbers than this are a rush."""
+"""More writes of numbers than this are held back."""
 WORD_BURST: Final = 100
 WORD_SECONDS: Final = 0.05
-"""More phases than this, of the first word on, are a rush for first words: they wait for its end."""
+"""More new phases than this are a rush, in which first words are held back."""
 DEBT: Final = 40.0
-"""So many come together, and in a rush none of them is an exception."""
+"""Phases change by the dozen, with each cycle of the scheduler: a rush goes on through the pauses between cycles."""
 LOOK_SECONDS: Final = 5.0
 """So often somebody has to ask for `overdue` while there are `unsaid` words."""
 
@@ -40,8 +40,8 @@ class StatusPace:
     """Shared by all jobs."""
 
     def __init__(self) -> None:
-        self._numbers = Bucket(BURST, 0.0)
-        self._phases = Bucket(WORD_BURST, 0.0)
+        self._numbers = Bucket(0.0, BURST, REFILL_SECONDS)
+        self._rush = Rush(0.0, WORD_BURST, WORD_SECONDS, DEBT)
         self.unsaid: dict[str, None] = {}
         """Keys of the jobs whose first word is held back, the oldest first."""
 
@@ -50,9 +50,9 @@ class StatusPace:
         if plan.status is None:
             return 0.0
         soon, late = patience = _patience(job, plan, plan.status)
-        is_calm = patience is COUNTERS or self._phases.take_or_owe(now, WORD_BURST, WORD_SECONDS, debt=DEBT)
+        in_a_rush = patience is not COUNTERS and self._rush.begins_or_lasts(now)
         due = written_at + soon
-        if due <= now < written_at + late and not self._may_speak(patience, is_calm, now):
+        if due <= now < written_at + late and (in_a_rush if patience is FIRST_WORD else not self._numbers.take(now)):
             due = written_at + late
         if patience is FIRST_WORD and due > now:
             self.unsaid[job.metadata.key] = None
@@ -61,15 +61,11 @@ class StatusPace:
         return max(due - now, 0.0)
 
     def overdue(self, now: float) -> list[str]:
-        """Whose first word may be said by now, for the rush is over; not more at once than would be one."""
-        count = self._phases.whole_tokens(now, WORD_BURST, WORD_SECONDS)
-        keys = list(islice(self.unsaid, count))
+        """The jobs whose first word may be said now: none in a rush, and no more at once than would be a new one."""
+        keys = list(islice(self.unsaid, self._rush.spare(now)))
         for key in keys:
             del self.unsaid[key]
         return keys
-
-    def _may_speak(self, patience: Seconds, is_calm: bool, now: float) -> bool:
-        return is_calm if patience is FIRST_WORD else self._numbers.take(now, BURST, REFILL_SECONDS)
 
 
 def _patience(job: Job, plan: Plan, status: JobStatus) -> Seconds:

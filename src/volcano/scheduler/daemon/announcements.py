@@ -34,13 +34,13 @@ class Announcer:
     def __init__(self, recorder: EventRecorder, feed: Feed) -> None:
         self._recorder = recorder
         self._feed = feed
-        self._pods = Bucket(BURST, time.monotonic())
-        self._sums = Bucket(BURST, time.monotonic())
+        self._pods = Bucket(time.monotonic(), BURST, REFILL_SECONDS)
+        self._sums = Bucket(time.monotonic(), BURST, REFILL_SECONDS)
         self._others: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None
 
     def bound(self, bind: Bind) -> None:
-        if may_speak(self._pods):
+        if self._pods.take(time.monotonic()):
             about = ObjectReference(
                 kind="Pod", api_version="v1", namespace=bind.namespace, name=bind.name, uid=bind.uid
             )
@@ -61,11 +61,7 @@ class Announcer:
             group = groups.get(job)
             if group is None or count == group.spec.min_member == 1:
                 continue
-            if may_speak(self._sums):
+            if self._sums.take(time.monotonic()):
                 message = f"Successfully assigned {count} pods of the group"
                 self._recorder.record(PODGROUPS, group, NORMAL, REASON, message)
         self._others.clear()
-
-
-def may_speak(allowance: Bucket) -> bool:
-    return allowance.take(time.monotonic(), BURST, REFILL_SECONDS)

@@ -1,7 +1,7 @@
-"""How late a status may be: hardly at all as a rule, until the rush is over for what nobody waits for in one.
+"""How late a status may be: hardly at all as a rule; in a rush, what nobody waits for is held back until it is over.
 
-Used by statuses.py. Whatever is held back is written as it is by then: in a rush a group that was admitted, placed and
-runs costs the API server one write for all of that, and when it has the time for it.
+Used by statuses.py. What is held back is written as it is by then: a group that was admitted, placed and runs costs the
+API server one write for all of that, at a time when it has little else to do.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from volcano.api.keys import POD_GROUP_PREFIX
 from volcano.api.scheduling import SCHEDULED
-from volcano.kube.bucket import Bucket
+from volcano.kube.bucket import Bucket, Rush
 from volcano.scheduler.cluster.jobs import INQUEUE, RUNNING
 from volcano.scheduler.framework.decisions import PodGroupDecision
 
@@ -37,10 +37,10 @@ BURST: Final = 100
 REFILL_SECONDS: Final = 0.05
 """More than `BURST` statuses that may wait are a rush, and so is more than one per `REFILL_SECONDS` in the long run."""
 DEBT: Final = 40.0
-"""So many come at once, with a cycle, and in a rush none of them is an exception."""
+"""Statuses come by the dozen, with each cycle: a rush goes on through the pauses between cycles."""
 
 AFTERWARDS_SECONDS: Final = 0.01
-"""After a rush one of those that were held back is written in each: the API server has others to serve, too."""
+"""After a rush, what was held back is written one by one, so long apart: the API server has others to serve, too."""
 
 
 def lateness(live: Any, wanted: Any, news: Set[str]) -> Seconds:
@@ -60,20 +60,13 @@ def lateness(live: Any, wanted: Any, news: Set[str]) -> Seconds:
     return RUNS if wanted.phase == RUNNING and is_admitted else AT_ONCE
 
 
-class Rush:
-    """Whether very many statuses change at present."""
+class StatusRush(Rush):
+    """A rush of statuses, and the time after it, when those that were held back are written."""
 
     def __init__(self, now: float) -> None:
-        self._allowance = Bucket(BURST, now)
-        self._afterwards = Bucket(BURST, now)
-
-    def begins_or_lasts(self, now: float) -> bool:
-        """One more status changes."""
-        return not self._allowance.take_or_owe(now, BURST, REFILL_SECONDS, debt=DEBT)
-
-    def lasts(self, now: float) -> bool:
-        return not self._allowance.has_one(now, BURST, REFILL_SECONDS)
+        super().__init__(now, BURST, REFILL_SECONDS, DEBT)
+        self._afterwards = Bucket(now, BURST, AFTERWARDS_SECONDS)
 
     def holds(self, now: float) -> bool:
-        """Whether something that was held back is still to wait: it is told when the rush is over, not all at once."""
-        return self.lasts(now) or not self._afterwards.take(now, BURST, AFTERWARDS_SECONDS)
+        """Whether a status that was held back has to wait on: for the end of the rush, then for its turn."""
+        return self.lasts(now) or not self._afterwards.take(now)

@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
 
 async def _serve(flags: Flags) -> None:
     from volcano.http.lifetime import stop_on_signals
-    from volcano.http.rush import resting_in_a_rush
+    from volcano.http.resting import resting_in_a_rush
     from volcano.kube.client import Client
     from volcano.kube.config import load
     from volcano.kube.transport import HttpTransport

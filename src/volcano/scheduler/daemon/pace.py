@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from volcano.kube.bucket import Bucket
+from volcano.kube.bucket import Rush
 
 DEBOUNCE_SECONDS: Final = 0.010
 """A burst of changes arrives within this time."""
@@ -27,7 +27,7 @@ RUSH_SECONDS: Final = 0.3
 class CyclePace:
     def __init__(self, now: float) -> None:
         self._costs: deque[float] = deque(maxlen=REMEMBERED)
-        self._allowance = Bucket(BURST, now)
+        self._rush = Rush(now, BURST, REFILL_SECONDS)
 
     def cost(self, seconds: float) -> None:
         """The last cycle took so many seconds of a processor."""
@@ -36,6 +36,6 @@ class CyclePace:
     def pause_seconds(self, now: float) -> float:
         """How long to wait, once something has changed, before the next cycle."""
         rest = min(REST * min(self._costs, default=0.0), LONGEST_SECONDS)
-        if rest >= RUSH_SECONDS or self._allowance.take_or_owe(now, BURST, REFILL_SECONDS):
+        if rest >= RUSH_SECONDS or not self._rush.begins_or_lasts(now):
             return max(rest, DEBOUNCE_SECONDS)
         return RUSH_SECONDS

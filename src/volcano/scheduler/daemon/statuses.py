@@ -15,7 +15,7 @@ import msgspec
 from volcano.api.core import Pod
 from volcano.api.meta import JsonObject, ObjectReference
 from volcano.api.resources import NODE_SHARDS, PODGROUPS, PODS, QUEUES
-from volcano.api.scheduling import PodGroup, PodGroupStatus, Queue
+from volcano.api.scheduling import PodGroup, Queue
 from volcano.api.shard import NodeShard
 from volcano.kube.client import Client, PatchKind
 from volcano.kube.errors import ApiError, Conflict, Invalid, NotFound
@@ -23,7 +23,7 @@ from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.workqueue import WorkQueue
 from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.daemon.ingest import Feed
-from volcano.scheduler.daemon.lateness import LOOK_SECONDS, Rush, lateness
+from volcano.scheduler.daemon.lateness import LOOK_SECONDS, StatusRush, lateness
 from volcano.scheduler.daemon.view import PodGroupInView
 from volcano.scheduler.framework.decisions import ClusterEvent, Decisions, PodGroupDecision, PodVerdict
 
@@ -70,7 +70,7 @@ class StatusWriter:
         """The last message per object and reason: events are only told when they say something new."""
         self._held: dict[Key, float] = {}
         """What waits for later news, until when at most."""
-        self._rush = Rush(time.monotonic())
+        self._rush = StatusRush(time.monotonic())
         self._session = ""
 
     def accept(self, decisions: Decisions) -> None:
@@ -156,7 +156,8 @@ class StatusWriter:
     def _news(self, plural: str, live: Any, wanted: Any) -> Set[str]:
         """The fields of the status that are not as they should be."""
         if plural == "podgroups":  # asked in every cycle for every job that moves
-            return _group_news(live.status, wanted)
+            group: PodGroupDecision = wanted
+            return group.news(live.status)
         status: JsonObject = self._patch(plural, live, wanted).get("status", {})
         return status.keys()
 
@@ -172,7 +173,7 @@ class StatusWriter:
                 return self._queue_patch(live, wanted)
 
     def _pod_group_patch(self, live: PodGroup, wanted: PodGroupDecision) -> JsonObject:
-        news = _group_news(live.status, wanted)
+        news = wanted.news(live.status)
         status: JsonObject = {field: getattr(wanted, field) for field in PLAIN_FIELDS if field in news}
         if "conditions" in news:
             now = _stamp(self._now())
@@ -301,22 +302,6 @@ class StatusWriter:
                 uid=live.metadata.uid,
             )
             self._recorder.record_on(about, event.type, event.reason, event.message)
-
-
-def _group_news(live: PodGroupStatus, wanted: PodGroupDecision) -> Set[str]:
-    """The fields of a PodGroup's status that are not as they should be."""
-    news = set()
-    if live.phase != wanted.phase:
-        news.add("phase")
-    if live.running != wanted.running:
-        news.add("running")
-    if live.succeeded != wanted.succeeded:
-        news.add("succeeded")
-    if live.failed != wanted.failed:
-        news.add("failed")
-    if wanted.conditions and wanted.untold(live):
-        news.add("conditions")
-    return news
 
 
 def _is_ours_alone(live: PodGroup) -> bool:

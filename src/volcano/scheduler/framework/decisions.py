@@ -5,7 +5,7 @@ What there is one of per pod or job is a `Struct`: ten thousand frozen dataclass
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 import msgspec
@@ -129,13 +129,22 @@ class PodGroupDecision:
 
     def is_shown_by(self, status: PodGroupStatus) -> bool:
         """Whether a PodGroup says so already."""
-        return (
-            status.phase == self.phase
-            and status.running == self.running
-            and status.succeeded == self.succeeded
-            and status.failed == self.failed
-            and not (self.conditions and self.untold(status))
-        )
+        return not self.news(status)
+
+    def news(self, status: PodGroupStatus) -> Set[str]:
+        """The fields of the PodGroup's status that are to say something else."""
+        fields = set()
+        if status.phase != self.phase:
+            fields.add("phase")
+        if status.running != self.running:
+            fields.add("running")
+        if status.succeeded != self.succeeded:
+            fields.add("succeeded")
+        if status.failed != self.failed:
+            fields.add("failed")
+        if self.conditions and self.untold(status):
+            fields.add("conditions")
+        return fields
 
     def untold(self, status: PodGroupStatus) -> list[Condition]:
         """The conditions that are not among the newest ones of the PodGroup."""

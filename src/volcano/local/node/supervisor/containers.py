@@ -55,7 +55,9 @@ def fork(
     pid = os.fork()
     if pid == 0:
         os.close(gate)
-        _become(plan, container, kernel, scratch, parent, gate_out, fault_in, streams, has_terminal=len(outputs) == 1)
+        _become(
+            plan, container, kernel, scratch, parent, gate_out, fault_in, streams, has_terminal=terminal is not None
+        )
     for fd in {gate_out, fault_in, *streams}:
         os.close(fd)
     return Process(pid, birth_of(pid), gate, fault, outputs)

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from tests.waiting import until
-from volcano.http import rush
-from volcano.http.rush import TURN_SECONDS, resting_in_a_rush
+from volcano.http import resting
+from volcano.http.resting import TURN_SECONDS, resting_in_a_rush
 
 
 class Clock:
@@ -36,10 +36,10 @@ class Loop:
         self.clock = Clock(share)
         self.wakeups_per_look = wakeups_per_look
         self.looks = 0
-        monkeypatch.setattr(rush, "time", self.clock)
-        monkeypatch.setattr(rush, "LOOK_SECONDS", 0.01)
-        monkeypatch.setattr(rush, "WAKEUPS_PER_SECOND", 1000.0)  # ten in the time between two looks
-        monkeypatch.setattr(rush, "_wakeups", self.wakeups)
+        monkeypatch.setattr(resting, "time", self.clock)
+        monkeypatch.setattr(resting, "LOOK_SECONDS", 0.01)
+        monkeypatch.setattr(resting, "WAKEUPS_PER_SECOND", 1000.0)  # ten in the time between two looks
+        monkeypatch.setattr(resting, "_wakeups", self.wakeups)
         self._count = 0
 
     def wakeups(self) -> int:
@@ -114,9 +114,9 @@ def test_a_loop_that_is_starting_does_not_rest_until_it_was_calm_once(monkeypatc
 
 def test_wakeups_of_a_thread_are_counted() -> None:
     async def run() -> int:
-        before = rush._wakeups()
+        before = resting._wakeups()
         for _ in range(20):
             await asyncio.sleep(0.001)
-        return rush._wakeups() - before
+        return resting._wakeups() - before
 
     assert asyncio.run(run()) >= 10
