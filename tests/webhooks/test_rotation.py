@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography import x509
 
 from tests.http.test_tls import Authority
 from tests.waiting import until
@@ -86,6 +87,17 @@ def test_replaced_files_are_trusted_and_shown_while_connections_stay(tmp_path: P
                 await client.create(JOBS.untyped, job())  # the API server asks with what it was told
 
     run(scenario)
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+def test_two_bundles_of_authorities_are_one_however_they_end(end: bytes):
+    old, new = (issue(HOSTS, NOW).authorities.strip() + end for _ in range(2))
+
+    both = presence.both(new, old)
+
+    assert x509.load_pem_x509_certificates(both) == [x509.load_pem_x509_certificate(one) for one in (new, old)]
+    assert both.count(b"\n-----BEGIN") == 1
+    assert presence.both(both, old) == both
 
 
 def test_a_certificate_that_ends_soon_is_renewed_and_replicas_with_the_old_one_stay_trusted():

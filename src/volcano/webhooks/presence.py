@@ -91,9 +91,7 @@ class Presence:
         """Trust comes first, then the certificate is shown, then trust in the one before may go."""
         assert self._shown is not None
         if identity != self._shown.identity:
-            before = self._shown.identity.authorities.strip()
-            both = identity.authorities if before in identity.authorities else identity.authorities + before + b"\n"
-            await self._registrar.register(both)
+            await self._registrar.register(both(identity.authorities, self._shown.identity.authorities))
             await asyncio.sleep(HEARD_SECONDS)
             self._show(identity)
             await asyncio.sleep(HEARD_SECONDS)
@@ -136,6 +134,11 @@ class Shown:
             validities["the authority of callers (--client-ca-file)"] = last_validity_of(clients)
         context = server_context(identity.certificate, identity.key, client_authority=clients)
         return cls(identity, clients, context, validities)
+
+
+def both(one: bytes, other: bytes) -> bytes:
+    """Two bundles of authorities as one, whether or not they end with a line break."""
+    return one if other.strip() in one else b"\n".join([one.strip(), other.strip(), b""])
 
 
 def followed_authorities(path: Path) -> Followed[bytes]:
