@@ -46,7 +46,7 @@ class Flags(ConnectionFlags):
     enable_healthz: bool = flag(True, "serve /healthz, /readyz and /metrics")
     healthz_address: str = flag(":11251", "address of /healthz, /readyz and /metrics")
     shutdown_delay_duration: float = flag(
-        0.0, "how long to go on serving at the end, unready, until nobody asks any more", seconds=True
+        0.0, "how long to go on answering, unready, when told to stop: until others are asked", seconds=True
     )
     graceful_shutdown_time: float = flag(30.0, "how long requests in flight may take at the end", seconds=True)
     enable_queue_allocated_pods_check: bool = flag(False, "do not let queues with allocated pods be deleted")
