@@ -78,12 +78,12 @@ class Programs:
         """Wait until `ready` returns something true while the process lives, or is `restarted` when it has ended."""
         deadline = time.monotonic() + seconds
         while not ready():
+            assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {name}:\n{self.tail(name)}"
             status = self._running[name].poll()
             if restarted and status is not None:
                 self.restart(name)
-                continue
-            assert status is None, f"{name} ended with status {status}:\n{self.tail(name)}"
-            assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {name}:\n{self.tail(name)}"
+            else:
+                assert status is None, f"{name} ended with status {status}:\n{self.tail(name)}"
             time.sleep(0.1)
 
     def kill(self, name: str) -> None:

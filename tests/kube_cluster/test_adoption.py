@@ -49,7 +49,7 @@ PHASES = {
     },
     "PodGroup": {"Pending", "Inqueue", "Running", "Unknown", "Completed"},
 }
-"""those that the Go Volcano knows"""
+"""Those that the Go Volcano knows."""
 STAY = (
     GoJob("whole", plugins=PLUGINS, claim=CLAIM),
     GoJob("restarted", version=1, retries=1, policies=(RESTART,), history=("Restarting", "Pending", "Running")),

@@ -112,6 +112,8 @@ def test_every_replica_is_replaced_under_load(place: Place, doubled: Service) ->
             stood = {name: place.programs.log(name).count("waits for the lease") for name in replica}
             for name in replica:
                 place.programs.stop(name)
+                if name in WEBHOOKS:
+                    eventually(f"{name} to be asked no more", lambda: len(doubled.ready) < len(WEBHOOKS))
                 place.programs.restart(name)
             eventually("both webhooks to be asked", lambda: len(doubled.ready) == len(WEBHOOKS))
             for name in replica[:2]:
