@@ -109,6 +109,11 @@ def gone(pid: int) -> bool:
         return True
 
 
+def cpu_seconds(pid: int) -> float:
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
 def first_exit(report: PodReport, name: str = "main") -> tuple[int, str]:
     exit_ = report["containers"][name]["exit"]
     assert exit_ is not None
@@ -227,6 +232,25 @@ def test_what_is_typed_ahead_waits_until_it_is_read(supervised: Supervised) -> N
     (supervised.root / "go").touch()
     supervised.finished()
     assert supervised.log().split() == ["quiet", "40000"]
+
+
+def test_a_container_may_close_its_terminal_and_open_it_again(supervised: Supervised) -> None:
+    root = supervised.root
+    script = f"""stty raw -echo; terminal=$(tty); exec < /dev/null > /dev/null 2>&1
+        touch {root}/closed; until [ -e {root}/go ]; do sleep 0.1; done; echo again > $terminal"""
+    supervisor = supervised.start(pod_plan(container_plan("sh", "-c", script, input="open", tty=True)))
+    eventually("the terminal to be closed", (root / "closed").exists)
+    typing = threading.Thread(target=(root / "pods/u1/inputs/main").write_text, args=("x" * 40_000,), daemon=True)
+    typing.start()  # more than a terminal takes that nobody reads
+    typing.join()
+    before = cpu_seconds(supervisor)
+    time.sleep(0.5)
+    spent = cpu_seconds(supervisor) - before
+    (root / "go").touch()
+    supervised.finished()
+
+    assert spent < 0.2  # it waits until there is room
+    assert "again" in supervised.log()
 
 
 def test_a_failing_container_runs_again_and_its_earlier_log_stays(supervised: Supervised) -> None:

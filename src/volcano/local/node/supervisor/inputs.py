@@ -26,6 +26,8 @@ class Terminal:
         if user is not None and os.geteuid() == 0:
             os.fchown(self.theirs, user, -1)  # programs open their terminal by its name, too
         self.fd = os.dup(self.shown)
+        self._kept = os.dup(self.theirs)
+        """A container may close its terminal and open it again: in between it is no end, nor always ready for more."""
         self._rest = b""
 
     @property
@@ -40,8 +42,10 @@ class Terminal:
             self._rest = self._rest[os.write(self.fd, self._rest) :]
         except BlockingIOError:
             return
-        except OSError:  # nobody has the terminal any more
-            self._rest = b""
+
+    def close(self) -> None:
+        os.close(self.fd)
+        os.close(self._kept)
 
 
 class Inputs:
@@ -77,7 +81,7 @@ class Inputs:
         if name in self._pipes:
             os.close(self._pipes.pop(name))
         if name in self._terminals:
-            os.close(self._terminals.pop(name).fd)
+            self._terminals.pop(name).close()
 
     def close_ended(self) -> None:
         """Close those whose pipe's name is gone: who typed has ended, and nobody else may."""

@@ -89,8 +89,6 @@ class Stream:
             chunk = os.read(self.fd, _READ_BYTES)
         except BlockingIOError:
             return None
-        except OSError:  # Linux: nobody has the terminal any more
-            chunk = b""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         self._append(lines)
         return chunk
