@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from tests.controllers.simulation.job_life import Jobs
 from tests.controllers.simulation.world import run
 from volcano.api.batch import Job, JobStatus
 from volcano.api.meta import JsonObject
+from volcano.controllers.job import pace as pacing
 from volcano.controllers.job.pace import (
     BURST,
     COUNTERS,
@@ -88,13 +90,7 @@ def test_many_first_words_do_not_delay_numbers() -> None:
 
 def test_jobs_that_go_on_waiting_after_a_rush_say_so() -> None:
     async def story() -> None:
-        life, task = Jobs(0), {"name": "t", "replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}
-        life.server.put("queues", "q", {"metadata": {"name": "q"}, "spec": {"weight": 1}})
-        life.start()
-        for index in range(WORD_BURST + 30):
-            meta = {"name": f"j{index}", "namespace": "ns"}
-            spec = {"schedulerName": "volcano", "queue": "q", "minAvailable": 1, "maxRetry": 3, "tasks": [task]}
-            life.server.put("jobs", f"ns/j{index}", {"metadata": meta, "spec": spec})
+        life = a_rush_of(WORD_BURST + 30)
         await life.pause(LOOK_SECONDS / 2)
         assert phases(life).count("Pending") == WORD_BURST
         await life.pause(LOOK_SECONDS)
@@ -102,6 +98,35 @@ def test_jobs_that_go_on_waiting_after_a_rush_say_so() -> None:
         await life.stop()
 
     run(story())
+
+
+def test_jobs_that_are_deleted_in_a_rush_without_end_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "WORD_SECONDS", 1e9)
+
+    async def story() -> None:
+        life = a_rush_of(WORD_BURST + 30)
+        await life.pause(LOOK_SECONDS)
+        unsaid = life.leader._pace.unsaid
+        assert len(unsaid) == 30
+        for key in unsaid:
+            life.server.remove("jobs", key)
+        await life.pause(FIRST_WORD[1])
+        assert not unsaid
+        await life.stop()
+
+    run(story())
+
+
+def a_rush_of(count: int) -> Jobs:
+    """So many jobs at once, which all wait to be admitted."""
+    life, task = Jobs(0), {"name": "t", "replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}
+    life.server.put("queues", "q", {"metadata": {"name": "q"}, "spec": {"weight": 1}})
+    life.start()
+    for index in range(count):
+        meta = {"name": f"j{index}", "namespace": "ns"}
+        spec = {"schedulerName": "volcano", "queue": "q", "minAvailable": 1, "maxRetry": 3, "tasks": [task]}
+        life.server.put("jobs", f"ns/j{index}", {"metadata": meta, "spec": spec})
+    return life
 
 
 def phases(life: Jobs) -> list[str]:

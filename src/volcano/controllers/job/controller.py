@@ -82,6 +82,7 @@ class JobController:
             return
         ledger = self.mailroom.ledgers.get(key)
         if ledger is None:
+            self._pace.unsaid.pop(key, None)
             return
         if ledger.in_doubt and (ledger.commands or self._next_event(key, ledger) is not None):
             await self._remove_doubt(key, ledger)
