@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 DRIFT_SECONDS = 1.0
-"""A clock that is being adjusted slowly is followed when it is so far away."""
+"""A clock that is corrected little by little is followed once it is so far away."""
 
 
 def steady_seconds() -> float:
@@ -31,7 +31,7 @@ class SteadyClock:
         return self._steady() + self._offset
 
     def adjust(self) -> float:
-        """Follow the time of day if somebody has set it; by how many seconds, for so much later is due what was due."""
+        """Follow the time of day if somebody has set it. Returns by how many seconds: so much later is due what is due."""
         step = self._wall() - self.now()
         if abs(step) <= DRIFT_SECONDS:
             return 0.0

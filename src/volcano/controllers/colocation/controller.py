@@ -65,7 +65,7 @@ class ColocationController:
             self.queue.add_after(pod.metadata.key, SETTLE_SECONDS)
 
     def _pod_changed(self, old: PodView, new: PodView) -> None:
-        """What we wrote may have been overtaken by a configuration that we took for not having to be written."""
+        """Its annotations, too: until the watch showed what we wrote, we may have judged by older ones."""
         if old.metadata.labels != new.metadata.labels or _settings_in(old) != _settings_in(new):
             self._pod_seen(new)
 

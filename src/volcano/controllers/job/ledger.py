@@ -104,7 +104,7 @@ class Pods:
         self._asked_for.discard((job_uid, name))
 
     def is_no_news(self, member: Member) -> bool:
-        """A pod as the watch shows it first is as the answer to our request said, or will say: its job counts it."""
+        """Whether a pod, as the watch shows it first, is as the answer to our own request said or will say."""
         if (member.job_uid, member.name) in self._asked_for:
             return member.standing == PodPhase.PENDING and not member.out_of_sync
         return self.heard_of(member) == member

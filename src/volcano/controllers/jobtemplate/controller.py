@@ -55,7 +55,7 @@ class JobTemplateController:
         self.queue.add(template.metadata.key)
 
     def _updated(self, old: JobTemplate, new: JobTemplate) -> None:
-        """We may have judged the list to be right by what it was before we wrote it."""
+        """Until the watch showed what we wrote, we may have taken an older list for the right one."""
         if old.status.job_depends_on_list != new.status.job_depends_on_list:
             self.queue.add(new.metadata.key)
 

@@ -84,7 +84,7 @@ def follow_size(device: Path, content: bytes) -> None:
 class AttachSession(ChannelSession):
     """Passes on what the container writes and, with `typing`, what it reads, until it has ended or the caller goes.
 
-    `terminal` is the device of the container's, which follows the size of the caller's.
+    `terminal` is the device of the container's terminal, which follows the size of the caller's.
     """
 
     def __init__(

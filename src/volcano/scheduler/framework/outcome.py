@@ -117,7 +117,7 @@ def _report_job(session: Session, job: Job) -> None:
         _report_tasks(session, job)
     if due:
         _report_pods(session, job.tasks.values())
-    elif decisions.evictions and counts[Status.PIPELINED]:  # where others go for a pod is noted before they go
+    elif decisions.evictions and counts[Status.PIPELINED]:  # for whom others are evicted is noted before they are
         _report_pods(session, [task for task in job.tasks.values() if task.evicted])
     if phase in (PENDING, INQUEUE, UNKNOWN) and is_stuck(job):
         if due and job.tasks and not is_ready:
