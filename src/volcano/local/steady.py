@@ -31,7 +31,7 @@ class SteadyClock:
         return self._steady() + self._offset
 
     def adjust(self) -> float:
-        """Follow the time of day if somebody has set it. Returns by how many seconds: so much later is due what is due."""
+        """Follow the time of day if somebody has set it. Returns by how many seconds: all is due so much later."""
         step = self._wall() - self.now()
         if abs(step) <= DRIFT_SECONDS:
             return 0.0
