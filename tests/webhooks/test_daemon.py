@@ -20,7 +20,7 @@ from tests.webhooks.documents import job, pod, queue_document
 from volcano.api.resources import JOBS, MUTATING_WEBHOOKS, QUEUES, SECRETS, VALIDATING_WEBHOOKS
 from volcano.api.scheduling import Queue
 from volcano.http.client import Endpoint, HttpClient
-from volcano.http.message import Request, Response
+from volcano.http.message import Handler, Request, Response
 from volcano.http.metrics import Registry
 from volcano.http.tls import client_context
 from volcano.kube.client import Client
@@ -162,6 +162,37 @@ def test_nothing_is_refused_for_what_the_watches_have_not_brought_yet():
 
             world.put_queue(msgspec.convert(below, Queue))  # it has gone since
             assert await allowed("/queues/validate", queue_document("ml"), "DELETE")
+
+    run(scenario)
+
+
+def test_who_waits_for_a_look_that_was_given_up_looks_himself():
+    class Slow(InProcessTransport):
+        def __init__(self, handler: Handler) -> None:
+            super().__init__(handler)
+            self.asked = 0
+            self.answers = asyncio.Semaphore(0)
+
+        async def request(self, method: str, path: str, **more: Any) -> Response:
+            self.asked += 1
+            await self.answers.acquire()
+            return await super().request(method, path, **more)
+
+    async def scenario() -> None:
+        server = ApiServer.open(":memory:")
+        slow = Slow(server.handle)
+        world = WatchedWorld(Client(slow), namespaces=False)
+        first, given_up, last = (asyncio.create_task(world.current()) for _ in range(3))
+        await until(lambda: slow.asked == 1)
+        slow.answers.release()
+        await until(lambda: slow.asked == 2)
+        await Client(InProcessTransport(server.handle)).create(QUEUES.untyped, queue_document("ml"))
+        given_up.cancel()
+        slow.answers.release()
+
+        assert (await first).queue("ml") is None
+        assert (await last).queue("ml") is not None
+        await server.close()
 
     run(scenario)
 

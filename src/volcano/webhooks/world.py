@@ -55,12 +55,13 @@ class WatchedWorld(ListedWorld):
         asked = time.monotonic()
         async with self._listing:
             if self._current_since < asked:
-                self._current_since = time.monotonic()
+                began = time.monotonic()
                 try:
                     async with asyncio.timeout(LIST_SECONDS):
                         self._current = ListedWorld((await self._client.list(QUEUES)).items, self._namespaces)
                 except (ApiError, OSError, TimeoutError):
                     self._current = self
+                self._current_since = began  # now: who asked may have gone meanwhile, and nothing was listed
             return self._current
 
     async def synced(self) -> None:
