@@ -43,6 +43,26 @@ def test_a_queue_that_was_just_made_is_closed() -> None:
     run(story())
 
 
+def test_a_queue_that_was_made_anew_closes_with_its_parent() -> None:
+    async def story() -> None:
+        life = Queues(0)
+        life.start()
+        for name, parent in (("above", "root"), ("a", "above")):
+            life.server.put("queues", name, {"metadata": {"name": name}, "spec": {"weight": 1, "parent": parent}})
+        await life.pause(SETTLED)
+        with life.server.held("queues"):
+            life.server.remove("queues", "a")
+            life.server.put("queues", "a", {"metadata": {"name": "a"}, "spec": {"weight": 1, "parent": "above"}})
+            life.order("above", "CloseQueue")
+            await life.pause(SETTLED)
+            assert state_of(life.queues["a"]) == "Open", "decided about another queue"
+        await life.pause(SETTLED)
+        assert state_of(life.queues["a"]) == "Closed"
+        await life.stop()
+
+    run(story())
+
+
 @pytest.mark.parametrize("by_uid", [False, True], ids=["by name", "by uid"])
 @pytest.mark.parametrize("before", [False, True], ids=["first", "in place of another"])
 def test_a_job_that_was_just_made_is_aborted(by_uid: bool, before: bool) -> None:

@@ -61,3 +61,24 @@ def test_a_count_that_was_right_before_our_own_is_written_again() -> None:
         await life.stop()
 
     run(story())
+
+
+def test_a_domain_that_somebody_made_in_place_of_ours_is_left_alone() -> None:
+    async def story() -> None:
+        life = Domains(0)
+        life.configure(enabled=True)
+        life.make("nodes", "n0", metadata={"labels": {RACK: "r0", HALL: ""}})
+        life.start()
+        await life.pause(SETTLED)
+        [found] = life.documents("hypernodes")
+        name = found["metadata"]["name"]
+        with life.server.held("hypernodes"):
+            life.server.remove("hypernodes", name)
+            life.make("hypernodes", name, spec={"tier": 1, "members": [member_of("Node", "n1")]})
+            await life.node_goes()
+            await life.pause(SETTLED)
+        await life.pause(SETTLED)
+        assert [one["spec"]["members"] for one in life.documents("hypernodes")] == [[member_of("Node", "n1")]]
+        await life.stop()
+
+    run(story())

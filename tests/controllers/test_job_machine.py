@@ -263,6 +263,15 @@ def test_scaling_down_takes_the_highest_indices() -> None:
     assert [member.name for member in plan.evict] == ["j-w-1", "j-w-2"]
 
 
+def test_pods_beyond_the_replicas_do_not_send_a_job_to_and_fro() -> None:
+    """They cannot go while the podgroup waits to be admitted; each look changed the phase."""
+    surplus = Members([pod(0), pod(1, "Pending"), pod(2, "Pending")])
+    for phase in ("Pending", "Running"):
+        plan = machine.step(job(phase, replicas=1, min_available=0), surplus, group("Pending"), SYNC, NOW)
+        assert plan.status is not None
+        assert plan.status.state.phase == Phase.RUNNING
+
+
 def test_edits_of_the_job_reach_its_podgroup() -> None:
     edited = job()
     edited.metadata.labels["team"] = "a"

@@ -291,6 +291,8 @@ def test_an_action_leaves_others_of_its_level_nothing_to_do() -> None:
     assert len(delays) == 3
     delays.acted(Action.RESTART_POD, Event(pod="a"))
     assert len(delays) == 2
+    delays.acted(Action.RESUME_JOB, Event())
+    assert len(delays) == 2
     delays.acted(Action.RESTART_JOB, Event())
     assert [item.event.pod for item in delays.take_due(10)] == ["b"]
 

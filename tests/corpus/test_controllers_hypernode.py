@@ -77,7 +77,7 @@ def test_what_is_written(record: Record) -> None:
     assert [document["metadata"]["name"] for document in found.create] == [
         write["object"]["metadata"]["name"] for write in writes(record, "create", "hypernodes")
     ]
-    assert found.delete == [write["name"] for write in writes(record, "delete", "hypernodes")]
+    assert list(found.delete) == [write["name"] for write in writes(record, "delete", "hypernodes")]
     updates = {
         write["object"]["metadata"]["name"]: write["object"]
         for write in writes(record, "update", "hypernodes")

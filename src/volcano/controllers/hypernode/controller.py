@@ -153,15 +153,16 @@ class HyperNodeController:
         async def patch(change: tuple[str, JsonObject]) -> None:
             await self._client.patch(DOCUMENTS, *change)
 
-        async def delete(name: str) -> None:
+        async def delete(gone: tuple[str, str]) -> None:
+            name, uid = gone
             try:
-                await self._client.delete(DOCUMENTS, name)
+                await self._client.delete(DOCUMENTS, name, uid=uid or None)
             except NotFound:
                 return
 
         failures = await each(wanted.create, create)
         failures += await each(list(wanted.patch.items()), patch)
-        failures += await each(wanted.delete, delete)
+        failures += await each(list(wanted.delete.items()), delete)
         if failures:
             raise failures[0]
 

@@ -19,7 +19,8 @@ class Changes:
     create: list[JsonObject] = field(default_factory=list)
     patch: dict[str, JsonObject] = field(default_factory=dict)
     """Merge patches by name."""
-    delete: list[str] = field(default_factory=list)
+    delete: dict[str, str] = field(default_factory=dict)
+    """UIDs by name: somebody else may make one of the same name meanwhile."""
 
 
 def hypernode(
@@ -63,7 +64,7 @@ def changes(source: str, wanted: Sequence[JsonObject], present: Iterable[JsonObj
             result.create.append({**document, "metadata": {**meta, "labels": labels}})
         elif change := _difference(known, document, labels):
             result.patch[meta["name"]] = change
-    result.delete = sorted(mine)
+    result.delete = {name: mine[name]["metadata"].get("uid", "") for name in sorted(mine)}
     return result
 
 
@@ -77,4 +78,6 @@ def _difference(known: JsonObject, wanted: JsonObject, labels: Mapping[str, str]
     if known["spec"] != wanted["spec"]:
         gone = dict.fromkeys(known["spec"].keys() - wanted["spec"].keys())
         change["spec"] = {**wanted["spec"], **gone}
+    if change and (uid := known["metadata"].get("uid")):
+        change.setdefault("metadata", {})["uid"] = uid
     return change

@@ -98,7 +98,7 @@ class JobController:
         ledger, job = self.mailroom.ledgers.get(key), self.mailroom.job(key)
         if ledger is None or job is None:
             return
-        lost = ledger.mail.popleft() if ledger.mail else SYNC
+        lost = ledger.dealt_with() or SYNC
         action = policies.resolve(job, lost).action
         self._performer.note(
             job, "Warning", "ExecuteAction", f"Job failed on action {action} for retry limit reached: {error}"
@@ -119,7 +119,7 @@ class JobController:
             event = ledger.mail[0]
             if policies.resolve(job, event) != policies.JUST_SYNC:
                 return event
-            ledger.mail.popleft()
+            ledger.dealt_with()
         return None
 
     async def _handle(self, key: str, ledger: Ledger, event: Event) -> None:
@@ -134,7 +134,7 @@ class JobController:
             await self._execute(key, ledger, job, replace(event, action=resolution.action))
             ledger.delays.acted(resolution.action, event)
         if ledger.mail and ledger.mail[0] is event:
-            ledger.mail.popleft()
+            ledger.dealt_with()
 
     async def _execute(self, key: str, ledger: Ledger, job: Job, order: Event) -> None:
         """Act once: when this is tried again and the status says that it has begun, looks at the job finish it."""
@@ -143,7 +143,6 @@ class JobController:
             ledger.began = before
             self._performer.note(job, "Normal", "ExecuteAction", f"Start to execute action {order.action} ")
             await self._act(key, ledger, order)
-        ledger.began = None
 
     async def _sync(self, key: str, ledger: Ledger) -> None:
         """Look at the job as it is, unless it was looked at a moment ago."""

@@ -64,8 +64,12 @@ class Delays:
             del self._by_pod[event.pod]
 
     def acted(self, action: str, event: Event) -> None:
-        """After an action, others of its level (job, task, partition, pod) have nothing left to do."""
-        if action in INTERNAL_ACTIONS:
+        """After an action, others of its level (job, task, partition, pod) have nothing left to do.
+
+        To resume makes nothing unnecessary: what waited before the job was aborted is stale, and a job that goes on
+        anyway still has its reason to act.
+        """
+        if action in INTERNAL_ACTIONS or action == Action.RESUME_JOB:
             return
         for pod, waiting in list(self._by_pod.items()):
             if _same_level(action, event, waiting.delayed):

@@ -51,6 +51,11 @@ class Ledger:
     written_at: float | None = None
     """When its status was last written, or first looked at."""
 
+    def dealt_with(self) -> Event | None:
+        """Take the first of the mail out, and what was begun for it: it says nothing about the next."""
+        self.began = None
+        return self.mail.popleft() if self.mail else None
+
     def job(self, seen: Job) -> Job:
         """The newer of what the watch shows and what we wrote."""
         written = self.written

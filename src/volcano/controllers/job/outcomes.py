@@ -33,7 +33,7 @@ def finished(spec: JobSpec, status: JobStatus) -> Phase:
     if status.succeeded + status.failed == total:
         return Phase.COMPLETED if _succeeded(spec, status) else Phase.FAILED
     if status.pending > total - spec.min_available:
-        return Phase.PENDING
+        return started(spec, status)  # Pending, unless there are pods beyond the replicas: else each look turned it
     return Phase.RUNNING
 
 

@@ -137,7 +137,8 @@ class QueueController:
         name = queue.metadata.name
         client = self._context.client
         if plan.parent:
-            self._written[name] = await client.patch(resources.QUEUES, name, {"spec": {"parent": plan.parent}})
+            body = {"metadata": {"uid": queue.metadata.uid}, "spec": {"parent": plan.parent}}
+            self._written[name] = await client.patch(resources.QUEUES, name, body)
         for other in plan.closed_by_parent:
             if other != name:
                 await self._annotate(other, plan.closed_by_parent[other])
@@ -149,11 +150,12 @@ class QueueController:
             self._order(other, action)
 
     async def _write_state(self, queue: Queue, state: machine.State, *, closes: bool) -> None:
+        """Of this queue: the server refuses it for another that has its name since."""
         name = queue.metadata.name
         document = {
             "apiVersion": resources.QUEUES.api_version,
             "kind": resources.QUEUES.kind,
-            "metadata": {"name": name},
+            "metadata": {"name": name, "uid": queue.metadata.uid},
             "status": {"state": state.value},
         }
         try:
@@ -174,9 +176,9 @@ class QueueController:
 
     async def _annotate(self, name: str, closed: str) -> None:
         queue = self._newest(name)
-        if queue is not None and queue.metadata.annotations.get(keys.CLOSED_BY_PARENT) == closed:
+        if queue is None or queue.metadata.annotations.get(keys.CLOSED_BY_PARENT) == closed:
             return
-        body = {"metadata": {"annotations": {keys.CLOSED_BY_PARENT: closed}}}
+        body = {"metadata": {"uid": queue.metadata.uid, "annotations": {keys.CLOSED_BY_PARENT: closed}}}
         self._written[name] = await self._context.client.patch(resources.QUEUES, name, body)
 
     def _order(self, name: str, action: str) -> None:
