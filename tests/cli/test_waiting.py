@@ -86,3 +86,43 @@ def test_a_job_that_is_deleted_while_it_is_watched_is_said_to_be(
 
     said = capsys.readouterr()
     assert (said.out, said.err) == ("job wdel  Running: 1 running\n", "job/wdel deleted\n")
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["lines", "live"])
+def test_who_watches_a_job_that_waits_is_told_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], live: bool
+) -> None:
+    asked = 0
+    enough = asyncio.Event()
+
+    async def states(*_: object) -> AsyncGenerator[dict[str, Any], None]:
+        yield {"metadata": {"name": "train", "uid": "u"}, "status": {"state": {"phase": "Pending"}}}
+        await enough.wait()
+        yield {"metadata": {"name": "train", "uid": "u"}, "status": {"state": {"phase": "Completed"}, "succeeded": 1}}
+
+    async def podgroup_of(*_: object) -> dict[str, Any]:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise OSError("the API server starts again")
+        if asked == 5:
+            enough.set()
+        message = f"4 cpu needed, {asked} available"
+        refused = {"type": "Unschedulable", "status": "True", "reason": "ClusterOverused", "message": message}
+        return {"metadata": {"name": "train-u"}, "status": {"phase": "Pending", "conditions": [refused]}}
+
+    monkeypatch.setattr(job_watch, "states", states)
+    monkeypatch.setattr(job_watch, "podgroup_of", podgroup_of)
+    monkeypatch.setattr(job_watch, "ASK_SECONDS", 0.01)
+
+    assert asyncio.run(follow(cast("Client", None), "", "train", live=live)) == DONE
+
+    said = capsys.readouterr().out
+    if live:
+        assert "Completed: 1 succeeded" in said
+    else:
+        assert said.splitlines() == [
+            "job train  Pending",
+            "job train  waits: 4 cpu needed, 2 available",
+            "job train  Completed: 1 succeeded",
+        ]

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+import asyncio
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from volcano.api import phases
 from volcano.api.resources import JOBS
 from volcano.cli.statuses import NO
 from volcano.jobs.failures import failed_pods, failure_lines
 from volcano.jobs.phases import COUNTS, FINISHED, phase_of, summary
-from volcano.jobs.watching import states
+from volcano.jobs.podgroups import podgroup_of, why_of
+from volcano.jobs.watching import key_of, states
+from volcano.kube.errors import ApiError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from volcano.api.meta import JsonObject
+    from volcano.jobs.podgroups import Refusal
     from volcano.kube.client import Client
+
+ASK_SECONDS: Final = 2.0
+"""A job that waits for so long is asked why, and again each time as much has passed."""
 
 
 async def follow(client: Client, namespace: str, name: str, *, live: bool) -> int:
@@ -23,7 +33,7 @@ async def follow(client: Client, namespace: str, name: str, *, live: bool) -> in
     show = _LiveView() if live else _Lines()
     phase = ""
     with show:
-        async with aclosing(states(client, JOBS, name, namespace)) as found:
+        async with aclosing(states(client, JOBS, name, namespace)) as found, _asking(client, show):
             async for job in found:
                 show.update(job)
                 phase = phase_of(job)
@@ -39,11 +49,42 @@ async def follow(client: Client, namespace: str, name: str, *, live: bool) -> in
     return NO
 
 
+@asynccontextmanager
+async def _asking(client: Client, show: _Lines | _LiveView) -> AsyncGenerator[None, None]:
+    """Meanwhile say why the job waits, whenever it does for a while."""
+
+    async def ask() -> None:
+        while True:
+            await asyncio.sleep(ASK_SECONDS)
+            job = show.job
+            if job is None or phase_of(job) != phases.PENDING:
+                continue
+            with suppress(ApiError, OSError):  # a word on the side: whoever reads the states tells of trouble
+                why = await _why(client, job)
+                if show.job is job:  # else it is about a state that is over
+                    show.waits(why)
+
+    asker = asyncio.create_task(ask())
+    try:
+        yield
+    finally:
+        asker.cancel()
+        with suppress(asyncio.CancelledError):
+            await asker
+
+
+async def _why(client: Client, job: JsonObject) -> Refusal:
+    podgroup = await podgroup_of(client, job)
+    return why_of(job, {key_of(podgroup): podgroup} if podgroup else {})
+
+
 class _Lines:
     """One line per change, for logs and pipes."""
 
     def __init__(self) -> None:
+        self.job: JsonObject | None = None
         self._last = ""
+        self._reason = ""
 
     def __enter__(self) -> _Lines:
         return self
@@ -52,10 +93,18 @@ class _Lines:
         return
 
     def update(self, job: JsonObject) -> None:
+        self.job = job
         text = summary(job)
         if text != self._last:
             click.echo(f"job {job['metadata']['name']}  {text}")
             self._last = text
+            self._reason = ""
+
+    def waits(self, why: Refusal) -> None:
+        """Once for each reason: the numbers of its message change all the time."""
+        if why.message and why.reason != self._reason and self.job is not None:
+            click.echo(f"job {self.job['metadata']['name']}  waits: {why.message}")
+            self._reason = why.reason
 
 
 class _LiveView:
@@ -64,6 +113,7 @@ class _LiveView:
     def __init__(self) -> None:
         from rich.live import Live
 
+        self.job: JsonObject | None = None
         self._live = Live(refresh_per_second=8)
 
     def __enter__(self) -> _LiveView:
@@ -74,10 +124,21 @@ class _LiveView:
         self._live.__exit__(None, None, None)
 
     def update(self, job: JsonObject) -> None:
+        self.job = job
+        self._draw(job, "")
+
+    def waits(self, why: Refusal) -> None:
+        if self.job is not None:
+            self._draw(self.job, why.message)
+
+    def _draw(self, job: JsonObject, waits_for: str) -> None:
         from rich.table import Table
+        from rich.text import Text
 
         status = job.get("status") or {}
-        grid = Table("Task", "Replicas", *(key.capitalize() for key in COUNTS), title=f"{summary(job)}")
+        caption = Text(f"waits: {waits_for}") if waits_for else None
+        columns = ("Task", "Replicas", *(key.capitalize() for key in COUNTS))
+        grid = Table(*columns, title=summary(job), caption=caption)
         by_task = status.get("taskStatusCount") or {}
         for task in (job.get("spec") or {}).get("tasks") or ():
             phases = (by_task.get(task.get("name", "")) or {}).get("phase") or {}
