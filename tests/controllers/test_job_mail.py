@@ -16,6 +16,7 @@ from volcano.controllers.job.controller import JobController
 from volcano.controllers.job.mailroom import Mailroom
 from volcano.controllers.job.members import member_of
 from volcano.controllers.job.metrics import JobMetrics
+from volcano.controllers.job.vocabulary import EventKind
 from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
 from volcano.controllers.runtime import Context, Informers
 from volcano.controllers.views import POD_VIEWS, PodStatusView, PodView
@@ -54,6 +55,13 @@ class Post:
         informers.attach()
         show(self.jobs, self.job)
         self.collect()
+
+    def scales(self, replicas: int, version: str) -> None:
+        """The watch shows the job with so many pods."""
+        [task] = self.job.spec.tasks
+        spec = msgspec.structs.replace(self.job.spec, tasks=[msgspec.structs.replace(task, replicas=replicas)])
+        meta = msgspec.structs.replace(self.job.metadata, resource_version=version)
+        show(self.jobs, msgspec.structs.replace(self.job, metadata=meta, spec=spec))
 
     def collect(self) -> int:
         """How many letters there are; they are read."""
@@ -142,6 +150,19 @@ def test_the_echo_of_our_word_that_a_job_runs_is_no_news() -> None:
 )
 def test_other_phases_and_words_of_others_are_news(phase: str, written: bool, numbers: dict[str, int]) -> None:
     assert Post().shows(phase, "2", written=written, **numbers) == 1
+
+
+@pytest.mark.parametrize(("phase", "completed"), [("Succeeded", 1), ("Running", 0)])
+def test_a_task_that_is_scaled_down_to_what_has_succeeded_is_completed(phase: str, completed: int) -> None:
+    post = Post()
+    post.scales(3, "2")
+    show(post.pods, pod("3", phase))
+    post.collect()
+    post.scales(2, "4")
+    assert [event.kind for event in post.room.ledger(KEY).mail] == [EventKind.OUT_OF_SYNC]
+    post.collect()
+    post.scales(1, "5")
+    assert [event.kind for event in post.room.ledger(KEY).mail][1:] == [EventKind.TASK_COMPLETED] * completed
 
 
 def test_a_podgroup_that_runs_because_of_its_pods_is_no_news() -> None:

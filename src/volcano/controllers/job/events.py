@@ -5,10 +5,12 @@ Pure. Fed by mailroom.py from watch callbacks; read by policies.py and machine.p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from volcano.controllers.job.pods import is_replica
 from volcano.controllers.job.vocabulary import (
     DEFAULT_MAX_RETRY,
     NEVER_RETRY_LIMIT,
@@ -52,6 +54,18 @@ def job_changed(old: Job, new: Job) -> Event | None:
     if old.spec == new.spec and old.status.state.phase == new.status.state.phase:
         return None
     return SYNC
+
+
+def tasks_scaled_to_their_end(old: Job, new: Job, members: Members) -> Iterator[Event]:
+    """Tasks that are complete because an edit took away the replicas that were not."""
+    before = {task.name: task.replicas for task in old.spec.tasks}
+    for task in new.spec.tasks:
+        if not 0 < task.replicas < before.get(task.name, 0):
+            continue
+        done = [one for one in members.of(task.name).values() if one.standing == PodPhase.SUCCEEDED]
+        kept = [one for one in done if is_replica(new, task, one.name)]
+        if len(done) < before[task.name] and len(kept) == task.replicas:
+            yield _pod_event(EventKind.TASK_COMPLETED, max(kept, key=lambda one: one.version))
 
 
 def podgroup_changed(old_phase: str, new_phase: str) -> Event | None:

@@ -122,6 +122,9 @@ class Mailroom:
             return
         if ledger is None or ledger.in_doubt or not ledger.is_echo(new) or old.spec != new.spec:
             self.mail(new.metadata.key, event)
+        if old.spec != new.spec:
+            for completed in events.tasks_scaled_to_their_end(old, new, self.pods.of(new.metadata.uid)):
+                self.mail(new.metadata.key, completed)
         self._wake_dependents(new.metadata.key)
 
     def _job_deleted(self, job: Job) -> None:
