@@ -29,7 +29,7 @@ class DaemonSetController(OwnerController):
         observed = (owner.get("status") or {}).get("observedGeneration", 0)
         may_differ = observed and (observed != owner["metadata"].get("generation") or self._is_updating(owner))
         outdated = await self.outdated(owner, revision) if pods and may_differ else set()
-        plan = placing.plan(owner, nodes, pods, outdated)
+        plan = placing.plan(owner, nodes, pods, outdated, self.spared(owner, pods, outdated))
         for node in plan.create:
             await self.create(owner, placing.pod_on(owner, node, revision))
         for pod in plan.delete:

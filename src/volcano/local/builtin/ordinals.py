@@ -5,7 +5,7 @@ Neighbours: `statefulsets` performs the plan; `podmaking` makes ordinary pods.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from volcano.api import keys
@@ -23,11 +23,13 @@ class OrdinalPlan:
     delete: list[PodView] = field(default_factory=list)
 
 
-def plan(owner: JsonObject, pods: Sequence[PodView], outdated: Iterable[str] = ()) -> OrdinalPlan:
-    """The next step: one pod after the other, or all at once where the order does not matter."""
+def plan(
+    owner: JsonObject, pods: Sequence[PodView], outdated: Iterable[str] = (), spared: Collection[str] = ()
+) -> OrdinalPlan:
+    """The next step: one pod after the other, or all at once where the order does not matter. `spared` pods stay."""
     numbers = _numbers(owner)
     known = {number: pod for pod in pods if (number := ordinal(owner, pod)) is not None}
-    result = OrdinalPlan(delete=[pod for pod in known.values() if _is_over(pod)])
+    result = OrdinalPlan(delete=[pod for pod in known.values() if _is_over(pod) and pod.metadata.uid not in spared])
     in_order = owner["spec"].get("podManagementPolicy") != "Parallel"
     for number in numbers:
         if number not in known:

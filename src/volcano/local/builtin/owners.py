@@ -5,6 +5,7 @@ Neighbours: `statefulsets` and `daemonsets` derive from it and decide.
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from contextlib import suppress
 from typing import ClassVar
@@ -15,6 +16,7 @@ from volcano.api.resource import Resource
 from volcano.api.resources import PODS
 from volcano.kube.errors import AlreadyExists
 from volcano.kube.informer import Callbacks, Informer
+from volcano.local.builtin import earlyends
 from volcano.local.builtin.controller import Controller
 from volcano.local.builtin.ownedpods import OwnedPods
 from volcano.local.builtin.revisions import Revisions
@@ -59,6 +61,13 @@ class OwnerController(Controller):
 
     async def delete(self, owner: JsonObject, pod: PodView) -> None:
         await self._pods.delete(owner, pod)
+
+    def spared(self, owner: JsonObject, pods: list[PodView], outdated: set[str]) -> set[str]:
+        """Pods that failed at once and are to be replaced only in a while; then comes another look."""
+        waits = earlyends.spared(pods, outdated, time.time())
+        if waits:
+            self.queue.add_after(f"{owner['metadata']['namespace']}/{owner['metadata']['name']}", min(waits.values()))
+        return set(waits)
 
     async def outdated(self, owner: JsonObject, revision: str) -> set[str]:
         """Uids of the owner's pods that were made from another template."""

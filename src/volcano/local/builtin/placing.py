@@ -5,7 +5,7 @@ Neighbours: `daemonsets` performs the plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from volcano.api import keys
@@ -32,16 +32,20 @@ class PlacePlan:
 
 
 def plan(
-    owner: JsonObject, nodes: Sequence[JsonObject], pods: Sequence[PodView], outdated: Iterable[str] = ()
+    owner: JsonObject,
+    nodes: Sequence[JsonObject],
+    pods: Sequence[PodView],
+    outdated: Iterable[str] = (),
+    spared: Collection[str] = (),
 ) -> PlacePlan:
-    """One pod on every node that suits; of an old template, one gives way at a time."""
+    """One pod on every node that suits; of an old template, one gives way at a time. `spared` ones stay."""
     suiting = {node["metadata"]["name"] for node in nodes if suits(owner, node)}
     result = PlacePlan()
     held: dict[str, PodView] = {}
     for pod in sorted(pods, key=lambda pod: pod.metadata.creation_timestamp or ""):
         if pod.metadata.deletion_timestamp is not None:
             held.setdefault(pod.spec.node_name, pod)
-        elif pod.is_finished or pod.spec.node_name not in suiting or pod.spec.node_name in held:
+        elif _is_over(pod, spared) or pod.spec.node_name not in suiting or pod.spec.node_name in held:
             result.delete.append(pod)
         else:
             held[pod.spec.node_name] = pod
@@ -102,6 +106,10 @@ def status(
         "updatedNumberScheduled": sum(pod.metadata.uid not in old for pod in here),
         "observedGeneration": owner["metadata"].get("generation", 0),
     }
+
+
+def _is_over(pod: PodView, spared: Collection[str]) -> bool:
+    return pod.is_finished and pod.metadata.uid not in spared
 
 
 def _tolerates(toleration: JsonObject, taint: JsonObject) -> bool:

@@ -11,7 +11,7 @@ import time
 from volcano.api.meta import JsonObject
 from volcano.api.resources import REPLICA_SETS
 from volcano.kube.informer import Callbacks
-from volcano.local.builtin import scaling
+from volcano.local.builtin import earlyends, scaling
 from volcano.local.builtin.controller import Controller
 from volcano.local.builtin.ownedpods import OwnedPods
 from volcano.local.builtin.podmaking import pod_from_template
@@ -35,12 +35,18 @@ class ReplicaSetController(Controller):
         if replica_set is None:
             return None
         pods = await self._pods.claim(replica_set)
+        now, waits = time.time(), []
         if self._pods.are_settled(replica_set) and "deletionTimestamp" not in replica_set["metadata"]:
-            await self._scale(replica_set, scaling.plan(replica_set, pods))
-        status, again = scaling.status(replica_set, pods, time.time())
+            plan = scaling.plan(replica_set, pods)
+            wait = earlyends.seconds_to_next(pods, scaling.wanted(replica_set), now) if plan.create else 0.0
+            if wait:
+                waits.append(wait)
+            else:
+                await self._scale(replica_set, plan)
+        status, again = scaling.status(replica_set, pods, now)
         if any((replica_set.get("status") or {}).get(name, 0) != value for name, value in status.items()):
             await self.show(REPLICA_SETS, replica_set, status)
-        return again
+        return min([*waits, *([] if again is None else [again])], default=None)
 
     async def _scale(self, replica_set: JsonObject, plan: scaling.ScalePlan) -> None:
         """Create in growing batches, so that a template the server refuses costs few requests."""

@@ -23,7 +23,7 @@ class StatefulSetController(OwnerController):
         revision = template_hash(owner["spec"]["template"])
         await self.revisions.note(owner, revision)
         outdated = await self.outdated(owner, revision) if pods and self._may_differ(owner, revision) else set()
-        plan = ordinals.plan(owner, pods, outdated)
+        plan = ordinals.plan(owner, pods, outdated, self.spared(owner, pods, outdated))
         for number in plan.create:
             for claim in ordinals.claims_of(owner, number):
                 await self._claim(claim)
