@@ -182,8 +182,10 @@ def test_who_waits_for_a_look_that_was_given_up_looks_himself():
         server = ApiServer.open(":memory:")
         slow = Slow(server.handle)
         world = WatchedWorld(Client(slow), namespaces=False)
-        first, given_up, last = (asyncio.create_task(world.current()) for _ in range(3))
+        first = asyncio.create_task(world.current())
         await until(lambda: slow.asked == 1)
+        given_up, last = (asyncio.create_task(world.current()) for _ in range(2))
+        await asyncio.sleep(0)  # both wait
         slow.answers.release()
         await until(lambda: slow.asked == 2)
         await Client(InProcessTransport(server.handle)).create(QUEUES.untyped, queue_document("ml"))
@@ -192,6 +194,24 @@ def test_who_waits_for_a_look_that_was_given_up_looks_himself():
 
         assert (await first).queue("ml") is None
         assert (await last).queue("ml") is not None
+        await server.close()
+
+    run(scenario)
+
+
+def test_a_flood_of_refusals_is_none_of_lists():
+    class Slow(InProcessTransport):
+        async def request(self, method: str, path: str, **more: Any) -> Response:
+            await asyncio.sleep(0.05)
+            return await super().request(method, path, **more)
+
+    async def scenario() -> None:
+        server = ApiServer.open(":memory:")
+        world = WatchedWorld(Client(Slow(server.handle)), namespaces=False)
+        began = asyncio.get_running_loop().time()
+        for _ in range(3):
+            await world.current()
+        assert asyncio.get_running_loop().time() - began > 0.5  # three lists of 0.05 s, and two rests in between
         await server.close()
 
     run(scenario)

@@ -18,6 +18,10 @@ from volcano.webhooks.rules.worlds import ListedWorld
 LIST_SECONDS = 3.0
 """How long the server may take to list its queues: whoever asked a webhook waits meanwhile, ten seconds at most."""
 
+REST_SHARE = 4.0
+"""After a list nobody lists again for so many times as long as it took: a flood of refusals is none of lists."""
+LONGEST_REST_SECONDS = 0.5
+
 
 class WatchedWorld(ListedWorld):
     """A `ListedWorld` that follows the API server while its `watches` run."""
@@ -28,6 +32,7 @@ class WatchedWorld(ListedWorld):
         self._listing = asyncio.Lock()
         self._current: ListedWorld = self
         self._current_since = 0.0
+        self._rests_until = 0.0
         on_queue = Callbacks[Queue](
             add=self.put_queue,
             update=lambda _, queue: self.put_queue(queue),
@@ -55,13 +60,16 @@ class WatchedWorld(ListedWorld):
         asked = time.monotonic()
         async with self._listing:
             if self._current_since < asked:
+                await asyncio.sleep(self._rests_until - time.monotonic())
                 began = time.monotonic()
                 try:
                     async with asyncio.timeout(LIST_SECONDS):
                         self._current = ListedWorld((await self._client.list(QUEUES)).items, self._namespaces)
                 except (ApiError, OSError, TimeoutError):
                     self._current = self
+                ended = time.monotonic()
                 self._current_since = began  # now: who asked may have gone meanwhile, and nothing was listed
+                self._rests_until = ended + min(REST_SHARE * (ended - began), LONGEST_REST_SECONDS)
             return self._current
 
     async def synced(self) -> None:
