@@ -59,6 +59,7 @@ def _paths(groups: dict[str, dict[str, list[Resource[Any]]]]) -> list[str]:
         "/healthz",
         "/livez",
         "/metrics",
+        "/openapi/v2",
         "/openapi/v3",
         "/readyz",
         "/version",

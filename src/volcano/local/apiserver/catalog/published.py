@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from volcano.local.apiserver.catalog.registry import Registry
 
 _OPENAPI = "/openapi/v3"
+_OLD_OPENAPI = "/openapi/v2"
+_OLD_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 class Publisher:
@@ -39,6 +41,8 @@ class Publisher:
         known = headers.get("if-none-match")
         if path == _OPENAPI or path.startswith(_OPENAPI + "/"):
             answer = self._documents().respond(path, request.param("hash"), served, known)
+        elif path == _OLD_OPENAPI:
+            return _old_openapi(headers.get("accept", ""))
         else:
             answer = discovery.respond(path, headers.get("accept", ""), served, known)
         if answer is None:
@@ -56,6 +60,26 @@ class Publisher:
             return None
         schema: JsonObject | None = (info.definition.get("schema") or {}).get("openAPIV3Schema")
         return schema
+
+
+def _old_openapi(accept: str) -> Response:
+    """The document of OpenAPI v2, which describes no kind: those are in v3.
+
+    kubectl reads it about kinds that v3 does not have. Of this one it says that there is no such kind, and without one,
+    that validation has to be turned off.
+    """
+    title, number = "Kubernetes", f"v{builtin_schemas.VERSION}.0"
+    if "protobuf" in accept:
+        body = _field(1, b"2.0") + _field(2, _field(1, title.encode()) + _field(2, number.encode()))
+        return Response(200, {"content-type": _OLD_PROTOBUF, "vary": "Accept"}, body)
+    return respond(
+        200, msgspec.json.encode({"swagger": "2.0", "info": {"title": title, "version": number}, "paths": {}})
+    )
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """A field of a protobuf message: text, or a message, of less than 128 bytes."""
+    return bytes((number << 3 | 2, len(value))) + value
 
 
 def version() -> Response:
