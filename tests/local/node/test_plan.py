@@ -35,6 +35,13 @@ def test_an_image_without_command_is_refused_with_advice() -> None:
     assert caught.value.is_final
 
 
+def test_who_gave_args_for_a_command_is_told_so() -> None:
+    with pytest.raises(
+        PlanError, match=r'has args and no command.*set spec.containers\[\].command \("kubectl run" does with'
+    ):
+        planned(pod(container(args=["echo", "hi"])))
+
+
 def test_times_and_policies_come_from_the_spec() -> None:
     plan = planned(pod(restartPolicy="OnFailure", activeDeadlineSeconds=60, terminationGracePeriodSeconds=0))
 

@@ -71,10 +71,12 @@ def check_commands(pod: JsonObject) -> None:
     """Refuse containers that only an image could run."""
     for container in (*(pod["spec"].get("initContainers") or []), *pod["spec"]["containers"]):
         if not container.get("command"):
+            what = "has args and no command" if container.get("args") else "has no command"
+            how = ' ("kubectl run" does with --command)' if container.get("args") else ""
             raise PlanError(
                 NEEDS_RUNTIME,
-                f"container {container['name']!r} has no command, and this node runs commands, not images "
-                f"(image {container.get('image') or ''!r}): set spec.containers[].command, "
+                f"container {container['name']!r} {what}, and this node runs commands, not images "
+                f"(image {container.get('image') or ''!r}): set spec.containers[].command{how}, "
                 f'or annotate the pod with {keys.SIMULATE}: "true" to have its run simulated',
                 is_final=True,
             )
