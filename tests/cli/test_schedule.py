@@ -119,6 +119,14 @@ def test_two_cycles_are_the_default_where_a_vcjob_needs_them(desk: Desk):
     assert len(desk.cycles(node("n1"), queue(), job())) == 2
 
 
+def test_nobody_is_told_to_make_pods_that_the_job_controller_makes(desk: Desk):
+    assert desk.status(node("n1"), queue(), job(), group("bare", 1)) == 0
+
+    first, second = desk.capsys.readouterr().out.split("Cycle 2")
+    assert "what would change it: nothing has to: its pods are made before the next cycle" in first
+    assert first.count("create the missing pods") == second.count("create the missing pods") == 1
+
+
 def test_queues_are_not_invented(desk: Desk):
     [cycle] = desk.cycles(node("n1"), group("g", 1), pod("a", "g"))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 CONTEXT = {"ignore_unknown_options": True, "allow_extra_args": True}
 ADMITTED_FIRST = 2
 """Cycles that a vcjob needs: one admits its group, and only then there are pods to place."""
+_MADE = "nothing has to: its pods are made before the next cycle"
 
 
 @click.command(context_settings=CONTEXT)
@@ -90,7 +92,8 @@ def schedule(
         click.echo(f"warning: {warning}", err=True)
     result["warnings"] = [*conf.warnings, *result["warnings"]]
     if output == "table":
-        click.echo("\n\n".join(table(number, cycle) for number, cycle in enumerate(result["cycles"], 1)))
+        shown = result["cycles"]
+        click.echo("\n\n".join(table(n, *pair) for n, pair in enumerate(zip_longest(shown, shown[1:]), 1)))
     else:
         click.echo(dump(result, output), nl=False)
 
@@ -181,12 +184,16 @@ def _moment(text: str) -> datetime.datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
-def table(number: int, cycle: JsonObject) -> str:
-    """One cycle: what is done, and per group its phase and why it waits."""
+def table(number: int, cycle: JsonObject, following: JsonObject | None = None) -> str:
+    """One cycle: what is done, and per group its phase and why it waits; `following` shows whose pods are made then."""
     rows: list[tuple[str, str, str]] = [("bind", pod, node) for pod, node in cycle["bindOrder"]]
     rows += [("pipeline", pod, node) for pod, node in cycle["pipelined"].items()]
     rows += [("evict", pod, "") for pod in cycle["evictions"]]
     reasons: dict[str, dict[str, Any]] = cycle["reasons"]
+    if following is not None:
+        made = {key for key, reason in reasons.items() if _has_no_pods(reason)}
+        made -= {key for key, reason in following["reasons"].items() if _has_no_pods(reason)}
+        reasons = reasons | {key: reasons[key] | {"remedy": _MADE} for key in made}
     for key, group in sorted(cycle["podgroups"].items()):
         rows.append(("podgroup", key, group["phase"]))
         if reason := reasons.get(key):
@@ -197,6 +204,12 @@ def table(number: int, cycle: JsonObject) -> str:
             rows += [("podgroup", key, first), *(("", "", line) for line in others)]
     heading = f"Cycle {number}"
     return f"{heading}\n{columns(('DECISION', 'OBJECT', 'RESULT'), rows)}" if rows else f"{heading}\nnothing to decide"
+
+
+def _has_no_pods(reason: JsonObject) -> bool:
+    from volcano.api.scheduling import REASON_NOT_ENOUGH_TASKS
+
+    return reason["code"] == REASON_NOT_ENOUGH_TASKS and reason.get("have") == 0
 
 
 def _told(reason: dict[str, Any]) -> list[str]:
