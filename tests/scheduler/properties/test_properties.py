@@ -7,7 +7,6 @@ plugins; pods that are evicted on purpose although nothing changed, in test_on_p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -129,25 +128,16 @@ def _cycles_come_to_rest(conf: str, draw: Draw) -> None:
     ideal = IdealCluster(world)
     history: list[tuple[dict[str, str], list[str]]] = []
     promised: set[str] = set()
-    lapsed: set[str] = set()
     for _ in range(2 * len(draw.jobs) + 4):
         decisions = world.cycle()
         assert promised <= decisions.binds.keys(), "others were evicted in vain"
-        lapsed |= set(_promised(world.cluster, pending=True))
-        promised = set(_promised(world.cluster)) - lapsed
+        promised = {task.key for task in world.cluster.tasks.values() if task.promised}
         history.append((dict(decisions.binds), [eviction.key for eviction in decisions.evictions]))
         ideal.settle(decisions)
         if history[-2:] == [({}, [])] * 2:
             break
     _books_equal_a_rebuild(world, ideal)
     assert history[-1] == ({}, []), history
-
-
-def _promised(cluster: Cluster, *, pending: bool = False) -> Iterator[str]:
-    """Who has only to wait for others to leave; a pending job must be admitted again, and others may be faster then."""
-    for task in cluster.tasks.values():
-        if task.promised and task.job is not None and task.job.is_pending == pending:
-            yield task.key
 
 
 class IdealCluster:

@@ -206,3 +206,22 @@ def test_of_two_jobs_with_equal_shares_one_takes_what_changes_neither_share_once
         world.add_gang(gang(name, pods=[half, more], queue="one", phase="Running", min_available=1))
 
     assert evictions(world) == [["default/with"], *[[]] * 7]
+
+
+@pytest.mark.parametrize(("conf", "minimum"), [("elastic", 0), ("capacity", 1)])
+def test_a_job_for_which_others_go_need_not_be_admitted_again(conf: str, minimum: int) -> None:
+    """It has run before and has no pods now: were it Pending, another job might be given the room."""
+    world = World(
+        nodes=[node("n0", cpu=4, pods=9)],
+        queues=[queue("root"), queue("one", deserved={"cpu": 4}), queue("two", deserved={"cpu": 0})],
+        conf=CONFS[conf],
+    )
+    members = [pod(f"old-{i}", group="old", cpu=1, node="n0") for i in range(4)]
+    world.add_gang(gang("old", pods=members, queue="two", phase="Running", min_available=1))
+    again = [pod("again-0", group="again", cpu=1)]
+    world.add_gang(gang("again", pods=again, queue="one", phase="Running", min_available=minimum))
+
+    decisions = world.cycle()
+
+    assert [eviction.job for eviction in decisions.evictions] == ["default/old"]
+    assert decisions.podgroups["default/again"].phase == "Inqueue"

@@ -76,7 +76,14 @@ def phase_of(job: Job, *, unschedulable: bool) -> str:
     completed = tally.counts[Status.SUCCEEDED] + tally.counts[Status.FAILED]
     if scheduled >= job.min_available and (scheduled or job.min_available > 0):
         return COMPLETED if scheduled == completed else RUNNING
-    return INQUEUE if job.phase == INQUEUE else PENDING
+    if job.phase == INQUEUE or _is_promised_room(job):
+        return INQUEUE
+    return PENDING
+
+
+def _is_promised_room(job: Job) -> bool:
+    """Others go for it: were it to be admitted again, somebody else might be faster."""
+    return bool(job.tally.counts[Status.PIPELINED]) and any(task.promised for task in job.tasks.values())
 
 
 def leaving_with_node(job: Job) -> int:
