@@ -35,7 +35,7 @@ class Cronjobs(World):
         self.runs: dict[tuple[str, str], int] = {}
         """Jobs made, by the uid of their cronjob and the time they are for."""
         self.taken_away: set[tuple[str, str]] = set()
-        """Runs whose job was deleted by a user."""
+        """Runs whose job was deleted by a user, or because its cronjob is gone, which may be heard of later."""
         self.since: dict[str, tuple[Any, float]] = {}
         """What is so, and since when, by what it is about."""
 
@@ -107,6 +107,7 @@ class Cronjobs(World):
         alive = {document["metadata"]["uid"] for document in self.cronjobs.values()}
         for key, job in list(self.server.objects["jobs"].items()):
             if owner_of(job) not in alive:
+                self.taken_away.add(run_of(job))
                 self.server.remove("jobs", key)
 
     async def time_passes(self) -> None:
