@@ -38,6 +38,8 @@ class Server:
         """So many writes find that somebody else was faster."""
         self.absences = 0
         """So many writes do not reach it."""
+        self.contests = 0
+        """So many writes lose against those of others, who change nothing that we would see."""
 
     def store(self, _plural: str) -> dict[str, Any]:
         return {self.group.metadata.key: self.group}
@@ -47,6 +49,9 @@ class Server:
         if "resourceVersion" in self.heads[-1] and self.changes:
             self.changes -= 1
             raise Conflict("the object has been modified")
+        if self.contests:
+            self.contests -= 1
+            raise Conflict("too many writers")
         if self.absences:
             self.absences -= 1
             raise ConnectionResetError("gone")
@@ -164,13 +169,16 @@ def test_what_was_written_is_written_again_only_when_something_else_is_wanted() 
     assert [patch.get("failed") for patch in patches] == [None, 1]
 
 
-def test_a_status_is_written_however_long_the_server_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("absences", "contests"), [(3, 0), (0, 3)], ids=["away", "contested"])
+def test_a_status_is_written_however_long_the_server_refuses(
+    monkeypatch: pytest.MonkeyPatch, absences: int, contests: int
+) -> None:
     """The job is at rest, so no cycle decides about it again."""
     monkeypatch.setattr(statuses, "ATTEMPTS", 1)
 
     async def story() -> None:
         server = Server(gang("train", phase="Pending").pod_group)
-        server.absences = 3
+        server.absences, server.contests = absences, contests
         writer = StatusWriter(cast("Client", server), cast("Feed", server), cast("EventRecorder", None))
         writing = asyncio.create_task(writer.run())
         writer.accept(Decisions(podgroups={"default/train": PodGroupDecision("Inqueue")}))

@@ -235,10 +235,11 @@ class StatusWriter:
             return
         try:
             await self._write(key)
-        except (NotFound, Conflict, Invalid) as problem:
+        except (NotFound, Invalid) as problem:
             log.debug("%s %s: the status is not wanted any more: %s", *key, problem)
             self._queue.forget(key)
         except (ApiError, OSError, TimeoutError) as problem:
+            # Of conflicts, too: of too many writers at once, or with a later object of this name until we see it.
             self._queue.add_rate_limited(key)
             if self._queue.failures(key) == ATTEMPTS:  # go on: nobody decides again about a job at rest
                 log.warning("%s %s: the status could not be written yet: %s", *key, problem)
