@@ -5,13 +5,9 @@ A transport between a daemon's client and the network; `leader` knows whether th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-
-from volcano.http.message import Response
 from volcano.kube.client import Client
 from volcano.kube.leader import LeaderElector
-from volcano.kube.transport import Stream, Transport
+from volcano.kube.transport import Transport, Watched
 
 
 class NotLeading(ConnectionError):
@@ -23,34 +19,11 @@ def fenced(client: Client, elector: LeaderElector | None) -> Client:
     return client if elector is None else client.over(Fence(client.transport, elector))
 
 
-class Fence:
+class Fence(Watched):
     def __init__(self, transport: Transport, elector: LeaderElector) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._elector = elector
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 - passed on
-    ) -> Response:
+    def before(self, method: str, path: str) -> None:
         if method != "GET" and not self._elector.is_leader:
             raise NotLeading(f"{self._elector.identity} does not lead: {method} {path} is not sent")
-        return await self._transport.request(method, path, query=query, headers=headers, body=body, timeout=timeout)
-
-    def stream(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] | None = None,
-    ) -> AbstractAsyncContextManager[Stream]:
-        return self._transport.stream(method, path, query=query, headers=headers)
-
-    async def close(self) -> None:
-        await self._transport.close()

@@ -6,14 +6,13 @@ A transport between a daemon's client and the network, like `fence`. Informers k
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable
 from typing import Final
 
 from volcano.http.message import Response
 from volcano.kube.client import Client
 from volcano.kube.errors import Forbidden, error_from
-from volcano.kube.transport import Stream, Transport
+from volcano.kube.transport import Transport, Watched
 
 FORGOTTEN_SECONDS: Final = 120.0
 """What was not tried again for so long is not wanted any more. Refused binds and statuses come back sooner."""
@@ -57,35 +56,11 @@ def _kind(path: str) -> tuple[str, ...]:
     return (*parts[:head], *rest[:1], *rest[2:])
 
 
-class _Noting:
+class _Noting(Watched):
     def __init__(self, transport: Transport, rights: Rights) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._rights = rights
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 - passed on
-    ) -> Response:
-        response = await self._transport.request(method, path, query=query, headers=headers, body=body, timeout=timeout)
+    def after(self, method: str, path: str, response: Response) -> None:
         if method != "GET":
             self._rights.note(method, path, response)
-        return response
-
-    def stream(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] | None = None,
-    ) -> AbstractAsyncContextManager[Stream]:
-        return self._transport.stream(method, path, query=query, headers=headers)
-
-    async def close(self) -> None:
-        await self._transport.close()

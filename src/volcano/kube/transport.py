@@ -68,6 +68,47 @@ class Transport(Protocol):
         """Release the connections."""
 
 
+class Watched:
+    """Another transport, each of whose requests is looked at before it is sent and once it is answered."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def before(self, method: str, path: str) -> None:
+        """A request is to be sent: what this raises is raised instead."""
+
+    def after(self, method: str, path: str, response: Response) -> None:
+        """A request was answered."""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - passed on
+    ) -> Response:
+        self.before(method, path)
+        response = await self._transport.request(method, path, query=query, headers=headers, body=body, timeout=timeout)
+        self.after(method, path, response)
+        return response
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> AbstractAsyncContextManager[Stream]:
+        return self._transport.stream(method, path, query=query, headers=headers)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
 class HttpTransport:
     """The API server of a `ClusterConfig`, over pooled connections; or where `blocking`, over one and without a loop.
 
