@@ -43,6 +43,7 @@ HIERARCHY: Final = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
 RESOURCE_GROUP: Final = "volcano.sh/resource-group"
+ADMISSION_CREDIT: Final = "volcano.sh/admission-credit"
 NODEGROUP_NAME: Final = "volcano.sh/nodegroup-name"
 NODEGROUP_RESOURCE_LIMITS: Final = "volcano.sh/nodegroup-resource-limits"
 

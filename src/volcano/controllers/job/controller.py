@@ -18,6 +18,7 @@ from volcano.api import keys, resources
 from volcano.api.keys import COMMAND_MARKER
 from volcano.controllers.job import after, events, machine, policies
 from volcano.controllers.job.after import Hold
+from volcano.controllers.job.credit import Purse
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.ledger import Ledger
@@ -28,6 +29,8 @@ from volcano.controllers.job.perform import POD_PATIENCE_SECONDS, PODGROUP_PATIE
 from volcano.controllers.job.plan import Delayed, Plan
 from volcano.controllers.job.plugins import Factory, Plugins, builtin_factories
 from volcano.controllers.job.plugins.interface import PluginError
+from volcano.controllers.job.podgroup import declared
+from volcano.controllers.job.pods import group_name
 from volcano.controllers.job.sync import QueueUnfit
 from volcano.controllers.job.vocabulary import Action
 from volcano.controllers.runtime import TASKS_PER_WORKER, Context, Waits
@@ -68,7 +71,8 @@ class JobController:
         self._pods = self.mailroom.pods
         self._performer = Performer(context, self._pods)
         self.queue.add(FIRST_MAIL)
-        self._queues = informers.of(resources.QUEUES)
+        self._purse = Purse()
+        self._queues = informers.of(resources.QUEUES, self._purse.callbacks)
         self._priorities = informers.of(resources.PRIORITY_CLASSES)
         self._namespaces = informers.of(resources.NAMESPACES)
 
@@ -191,7 +195,7 @@ class JobController:
         if job is None:
             return
         podgroup = self.mailroom.podgroup(job, ledger)
-        facts = self._facts(job)
+        facts = self._facts(job, has_credit=podgroup is None and self._has_credit(job, ledger))
         try:
             plan = self._decide(job, podgroup, order, facts)
         except QueueUnfit as error:
@@ -202,6 +206,8 @@ class JobController:
             await self._remove_doubt(key, ledger)
             await self._act(key, ledger, order)
             return
+        if plan.is_on_credit:
+            self._purse.spend(job.spec.queue)
         if plan.waits_for_podgroup and podgroup is None:
             self.queue.add_after(key, PODGROUP_PATIENCE_SECONDS)
         if order.command:
@@ -320,19 +326,35 @@ class JobController:
 
     # What is known
 
-    def _facts(self, job: Job) -> Facts:
+    def _facts(self, job: Job, *, has_credit: bool) -> Facts:
         queue = self._queues.store.get(job.spec.queue)
-        priorities: Mapping[str, int] = {name: item.value for name, item in self._priorities.store.items()}
-        home = self._namespaces.store.get(job.metadata.namespace)
         return Facts(
-            priorities=priorities,
+            priorities=self._values(),
             queue_exists=queue is not None or not job.spec.queue,
             queue_closed=queue.status.state if queue is not None and not queue.is_open else "",
-            home_queue=home.metadata.annotations.get(keys.POD_QUEUE_NAME, "") if home is not None else "",
+            home_queue=self._home_queue(job),
+            has_credit=has_credit,
             forwards=queue is not None and bool(queue.spec.extend_clusters),
             hold=self._hold(job),
             plugins=self._plugins,
         )
+
+    def _values(self) -> Mapping[str, int]:
+        return {name: item.value for name, item in self._priorities.store.items()}
+
+    def _home_queue(self, job: Job) -> str:
+        home = self._namespaces.store.get(job.metadata.namespace)
+        return home.metadata.annotations.get(keys.POD_QUEUE_NAME, "") if home is not None else ""
+
+    def _has_credit(self, job: Job, ledger: Ledger) -> bool:
+        """Whether a podgroup that is made now, the job's first, is let in already, in the queue that the job names."""
+        queue = job.spec.queue
+        if not self._purse.offers(queue) or job.status.version or group_name(job) in ledger.ensured:
+            return False
+        if queue == keys.DEFAULT_QUEUE and self._home_queue(job):
+            return False
+        wanted = declared(job, self._values())
+        return self._purse.covers(queue, job.spec.scheduler_name, wanted, self._context.now())
 
     def _hold(self, job: Job) -> Hold | None:
         """What other jobs the job waits for; it hears of their changes from now on."""

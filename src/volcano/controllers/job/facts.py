@@ -24,6 +24,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """The state in which the queue takes no new groups; "" while it does."""
     home_queue: str = ""
     """The queue that the job's namespace names for those who wish none."""
+    has_credit: bool = False
+    """The scheduler has let in the job's podgroup before it is there."""
     forwards: bool = False
     """The queue extends to other clusters: pods are made for forwarding."""
     hold: Hold | None = None

@@ -273,6 +273,8 @@ class Performer:
                 await self._client.create(PODGROUP_HEADS, plan.podgroup_create, namespace)
             except AlreadyExists:
                 await self._check_owner(PODGROUPS, name, job)
+                if plan.is_on_credit:
+                    raise Waits(f"podgroup {namespace}/{name} was made before: it is as the watch will show") from None
             ledger.ensured[name] = now
         if plan.podgroup_patch is not None:
             name, change = plan.podgroup_patch

@@ -85,6 +85,8 @@ class Plan(Struct, gc=False, kw_only=True):
     attach: Sequence[Attachment] = ()
     claims: Sequence[Claim] = ()
     podgroup_create: JsonObject | None = None
+    is_on_credit: bool = False
+    """The podgroup is let in as it is created: pods follow at once."""
     podgroup_patch: tuple[str, JsonObject] | None = None
     """Name and merge patch."""
     podgroup_delete: str = ""

@@ -26,11 +26,13 @@ API_VERSION = "scheduling.volcano.sh/v1beta1"
 _DECLARATIONS = 256
 """so many are remembered"""
 _declarations: dict[bytes, JsonObject] = {}
+INQUEUE = "Inqueue"
 _WAITING = frozenset({"", "Pending"})
 _NOT_INHERITED = frozenset({keys.LAST_APPLIED})  # belongs to the object that kubectl applied
 
 
-def build(job: Job, priorities: Mapping[str, int]) -> JsonObject:
+def build(job: Job, priorities: Mapping[str, int], *, is_let_in: bool = False) -> JsonObject:
+    """As it is created: Pending, as the scheduler will say, unless the scheduler has let it in already."""
     meta: JsonObject = {
         "name": group_name(job),
         "namespace": job.metadata.namespace,
@@ -43,12 +45,15 @@ def build(job: Job, priorities: Mapping[str, int]) -> JsonObject:
         annotations[keys.JOB_VERSION] = str(job.status.version)
     if annotations:
         meta["annotations"] = annotations
-    return {
+    podgroup: JsonObject = {
         "apiVersion": API_VERSION,
         "kind": "PodGroup",
         "metadata": meta,
         "spec": msgspec.to_builtins(wanted(job, priorities)),
     }
+    if is_let_in:
+        podgroup["status"] = {"phase": INQUEUE}
+    return podgroup
 
 
 def wanted(job: Job, priorities: Mapping[str, int]) -> PodGroupSpec:
@@ -57,7 +62,7 @@ def wanted(job: Job, priorities: Mapping[str, int]) -> PodGroupSpec:
         min_member=spec.min_available,
         min_task_member={task.name: _minimum(task) for task in spec.tasks},
         queue=spec.queue,
-        min_resources=_declared(job, priorities),
+        min_resources=declared(job, priorities),
         priority_class_name=spec.priority_class_name,
         network_topology=_topology(spec.network_topology),
         sub_group_policy=subgroups(job),
@@ -98,7 +103,7 @@ def _spec_changes(want: PodGroupSpec, have: PodGroupSpec) -> JsonObject:
     return spec
 
 
-def _declared(job: Job, priorities: Mapping[str, int]) -> JsonObject:
+def declared(job: Job, priorities: Mapping[str, int]) -> JsonObject:
     """`minimum_resources` as it is written. Most jobs are like others, and each is looked at many times."""
     tasks = [
         (task.replicas, task.min_available, task.template.get("spec"), _priority(task, priorities))

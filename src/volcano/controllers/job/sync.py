@@ -74,7 +74,8 @@ def sync_job(
     else:
         _keep_podgroup(job, podgroup, plan, facts)
     tally = counts.Tally(members)
-    plan.waits_for_podgroup = bool(plan.podgroup_delete) or not podgroups.is_admitted(podgroup)
+    is_let_in = podgroups.is_admitted(podgroup) or plan.is_on_credit
+    plan.waits_for_podgroup = bool(plan.podgroup_delete) or not is_let_in
     _keep_pods(job, members, plan, tally)
     _conclude(job, plan, tally, status, outcome, now)
     return plan
@@ -118,7 +119,8 @@ def _keep_podgroup(job: Job, podgroup: PodGroup | None, plan: Plan, facts: Facts
                 f"queue '{job.spec.queue}' of job {job.metadata.key} is {facts.queue_closed} and takes no new work: "
                 "open it, or submit to another queue"
             )
-        plan.podgroup_create = podgroups.build(job, facts.priorities)
+        plan.is_on_credit = facts.has_credit
+        plan.podgroup_create = podgroups.build(job, facts.priorities, is_let_in=facts.has_credit)
         return
     change = podgroups.changes(job, podgroup, facts.priorities, facts.home_queue)
     if change:

@@ -6,11 +6,20 @@ Queues take turns; within a queue a job that is refused does not hold up the one
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Final
 
+from volcano.scheduler.cluster.credit import Wish, Wishes
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.framework.action import Action
 from volcano.scheduler.framework.heap import Heap
+from volcano.scheduler.framework.plugin import overrides
 from volcano.scheduler.framework.session import Session
+
+PER_JOB: Final = ("job_enqueueable", "job_enqueued")
+RESERVE: Final = 2
+"""So many times what is let in before it is there has to have room: other queues may be let in the same, meanwhile."""
+PARTS: Final = (1, 4, 16)
+"""Where there is no room for all that a queue wishes, there may be for a part of it."""
 
 
 class Enqueue(Action):
@@ -30,6 +39,9 @@ class Enqueue(Action):
                 self._consider(session, job)
             if not jobs[queue.name]:
                 queues.drop()
+        for name, wish in session.cluster.index(Wishes).by_queue.items():
+            if name in session.queues:
+                session.decisions.credits[name] = _ahead(session, name, wish)
 
     def _consider(self, session: Session, job: Job) -> None:
         """A group that does not say how much it needs is not put to the vote."""
@@ -41,3 +53,16 @@ class Enqueue(Action):
                 return
         session.hooks.notify("job_enqueued", job)
         session.admit(job)
+
+
+def _ahead(session: Session, queue_name: str, wish: Wish) -> int:
+    """How many of the podgroups that a queue expects may be let in now. None where a plugin wants to see each."""
+    asked = [callback.plugin for hook in PER_JOB for callback in session.hooks.callbacks(hook)]
+    if not all(overrides(type(plugin), "admits_ahead") for plugin in asked):
+        return 0
+    queue, each = session.queues[queue_name], session.cluster.dimensions.vector(wish.each)
+    for part in PARTS:
+        groups = wish.groups // part
+        if session.hooks.all("admits_ahead", queue, each * (groups * RESERVE)):
+            return groups
+    return 0

@@ -30,9 +30,11 @@ from volcano.kube.rivals import Rivals
 from volcano.kube.versions import ServerVersion
 from volcano.scheduler import dump, engine
 from volcano.scheduler.cluster.cluster import Cluster
+from volcano.scheduler.cluster.credit import Wishes
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
 from volcano.scheduler.cluster.shards import NODE_SHARDS
 from volcano.scheduler.daemon.binding import Outbox
+from volcano.scheduler.daemon.credit import CreditLines
 from volcano.scheduler.daemon.extender import HttpExtender
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.ingest import Feed
@@ -92,6 +94,7 @@ class Scheduler:
         self.rights = Rights()
         self.writer = self.rights.noting(fenced(client, self.elector))
         self.statuses = StatusWriter(self.writer, self.feed, self.recorder)
+        self.credits = CreditLines(fenced(client, self.elector), self.feed, flags.scheduler_name)
         self.outbox = Outbox(
             self.writer,
             self.feed,
@@ -127,6 +130,7 @@ class Scheduler:
             asyncio.create_task(self._prepare_and_schedule(), name="schedule"),
             asyncio.create_task(self.outbox.run(), name="binds"),
             asyncio.create_task(self.statuses.run(), name="statuses"),
+            asyncio.create_task(self.credits.run(), name="credits"),
             asyncio.create_task(self.recorder.run(), name="events"),
             asyncio.create_task(self.usage.run(), name="node load"),
             asyncio.create_task(self.complaints.follow(self._complaint), name="complaints"),
@@ -203,6 +207,7 @@ class Scheduler:
         self.is_deciding = True
         try:
             loop = asyncio.get_running_loop()
+            self.cluster.index(Wishes).by_queue = self.credits.wishes()
             decisions = await self._in_engine(lambda: self._decide(loop))
         except Exception:
             log.exception("this cycle failed; everything it had not committed is undone")
@@ -215,6 +220,7 @@ class Scheduler:
         self.outbox.send(decisions.evictions)
         self.outbox.send(decisions.admissions.values())
         self.statuses.accept(decisions)
+        self.credits.grant(decisions.credits)
         for warning in set(decisions.warnings) - self._warned:
             self._warned.add(warning)
             log.warning("%s", warning)
@@ -287,6 +293,8 @@ class Scheduler:
         """Measure what appears, and forget what goes."""
         if event == ADDED and plural == "pods" and not source.spec.node_name:
             self.metrics.watched(source)
+        if event == ADDED and plural == "podgroups" and self._cycled:
+            self.credits.arrived(source)
         if event == ADDED and plural == "nodes":
             self.vanished.note_node(source.metadata.name, None)
         if event != DELETED:

@@ -50,6 +50,7 @@ HOOKS: Final[tuple[Hook, ...]] = (
     Hook("sub_job_pipelined", Fold.VOTE, "enabledSubJobPipelined"),
     Hook("job_starving", Fold.FIRST_TIER_ALL, "enableJobStarving"),
     Hook("job_enqueueable", Fold.VOTE, "enableJobEnqueued"),
+    Hook("admits_ahead", Fold.ALL, "enableJobEnqueued"),
     Hook("entitled", Fold.ANY, "enableJobEnqueued"),
     Hook("job_enqueued", Fold.NOTIFY, "enableJobEnqueued"),
     Hook("overused", Fold.ANY, "enabledOverused"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from volcano.scheduler.cluster.nodes import Index, Mask, NodeTable, Rows
     from volcano.scheduler.cluster.profiles import Profile
     from volcano.scheduler.cluster.queues import Queue
+    from volcano.scheduler.cluster.resources import Vector
     from volcano.scheduler.cluster.tasks import Task
     from volcano.scheduler.framework.decisions import Settlement
     from volcano.scheduler.framework.reasons import Codes, Reason
@@ -164,6 +165,13 @@ class Plugin:
 
     def job_enqueueable(self, job: Job) -> Vote | Reason:
         """May the job leave Pending? A reason is a rejection that explains itself."""
+        raise NotImplementedError
+
+    def admits_ahead(self, queue: Queue, amount: Vector) -> bool:
+        """Would `job_enqueueable` let in jobs of this queue that ask for `amount` together, one after another?
+
+        Worth overriding along with `job_enqueueable`: without it no rush of small jobs is let in in advance.
+        """
         raise NotImplementedError
 
     def entitled(self, job: Job) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from volcano.scheduler.cluster.jobs import INQUEUE, Job
+from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.resources import FloatVector, Vector, exceeding, readable
 from volcano.scheduler.framework.plugin import Plugin, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
@@ -58,6 +59,9 @@ class Overcommit(Plugin):
         reason = Reason(Stage.ENQUEUE, "ClusterOverused", message=text)
         reason = lacking(self.session, reason, first, claimed, self.idle)
         return self._with_holders(reason, first) if self.session.options.full_report else reason
+
+    def admits_ahead(self, queue: Queue, amount: Vector) -> bool:
+        return not exceeding(amount, self.claimed + amount, self.idle)
 
     def _sums(self, dimension: int, wanted: Vector) -> str:
         """What the two numbers of the refusal are made of."""

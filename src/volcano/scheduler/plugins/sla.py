@@ -12,6 +12,8 @@ import msgspec
 
 from volcano.api import duration, keys
 from volcano.scheduler.cluster.jobs import Job
+from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.resources import Vector
 from volcano.scheduler.framework.plugin import Plugin, SortKey, Vote
 from volcano.scheduler.framework.session import Session
 
@@ -40,6 +42,9 @@ class Sla(Plugin):
 
     def job_enqueueable(self, job: Job) -> Vote:
         return Vote.PERMIT if self.session.now >= self._deadline(job) else Vote.ABSTAIN
+
+    def admits_ahead(self, queue: Queue, amount: Vector) -> bool:
+        return True  # it keeps nobody out
 
     def job_pipelined(self, job: Job) -> Vote:
         return self.job_enqueueable(job)

@@ -69,6 +69,11 @@ class DeviceQuotas:
             if job.phase == INQUEUE:
                 self.promise(accounts[job.queue_name].chain, job)
 
+    @property
+    def are_limited(self) -> bool:
+        """Whether any queue has such limits."""
+        return bool(self._limits)
+
     def concerns(self, task: Task) -> bool:
         return bool(self._limits) and has_claims(task.pod)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
-from volcano.scheduler.cluster.resources import CPU, EPSILON, MEMORY, PODS, FloatVector, exceeding
+from volcano.scheduler.cluster.resources import CPU, EPSILON, MEMORY, PODS, FloatVector, Vector, exceeding
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.plugin import EvictionContext, Plugin, SortKey, Vote
 from volcano.scheduler.framework.reasons import Reason, Stage
@@ -92,6 +92,12 @@ class Capacity(Plugin):
             if short:
                 return self._quota_reason(job, one, short, used)
         return Vote.PERMIT
+
+    def admits_ahead(self, queue: Queue, amount: Vector) -> bool:
+        account = self.accounts[queue.name]
+        if self._refusal(account) is not None or self.devices.are_limited:
+            return False
+        return not any(exceeding(amount, one.claimed + amount, one.real_capability) for one in account.chain)
 
     def entitled(self, job: Job) -> bool:
         account = self.accounts[job.queue_name]

@@ -17,6 +17,7 @@ from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.nodes import Index, Rows
 from volcano.scheduler.cluster.profiles import Profile
 from volcano.scheduler.cluster.queues import Queue
+from volcano.scheduler.cluster.resources import Vector
 from volcano.scheduler.cluster.tasks import Task
 from volcano.scheduler.framework.plugin import Plugin, Scores, ScoreTerm, Vote
 from volcano.scheduler.framework.reasons import FITS, Codes, Reason, Refusal, Stage
@@ -166,6 +167,10 @@ class Extender(Plugin):
         if answer is None:
             return Vote.PERMIT if self.arguments.ignorable else Vote.REJECT
         return Vote(max(-1, min(answer.status, 1)))
+
+    def admits_ahead(self, queue: Queue, amount: Vector) -> bool:
+        wants_to_see_each = self.arguments.enqueueable or self.arguments.enqueued
+        return not (self._on and wants_to_see_each)
 
     def job_enqueued(self, job: Job) -> None:
         if self._on and self.arguments.enqueued:

@@ -154,6 +154,11 @@ class Proportion(Plugin):
         reason = Reason(Stage.ENQUEUE, "QueueQuotaExceeded", blocker=queue.name, message=text)
         return beyond(self.session, reason, short, claimed, account.ceiling)
 
+    def admits_ahead(self, queue: Queue, amount: Vector) -> bool:
+        account = self.accounts[queue.name]
+        claimed = amount + account.allocated + self._inqueue[queue.name] - self._elastic[queue.name]
+        return queue.is_open and not exceeding(amount, claimed, account.ceiling)
+
     def entitled(self, job: Job) -> bool:
         """Within the part of the cluster that is its queue's by weight, whatever other queues ask for, if that can be
 

@@ -1,0 +1,26 @@
+"""Which queues ask for podgroups to be let in before they are there: an index beside the tables.
+
+Filled by daemon/credit.py before each cycle, answered by actions/enqueue.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from volcano.scheduler.cluster.cluster import Cluster
+
+
+class Wish(NamedTuple):
+    """So many podgroups are expected, none of which asks for more than `each`, a resource list."""
+
+    groups: int
+    each: Mapping[str, str]
+
+
+class Wishes:
+    """One for a cluster. Nobody wishes anything until somebody fills `by_queue`."""
+
+    def __init__(self, _cluster: Cluster) -> None:
+        self.by_queue: Mapping[str, Wish] = {}

@@ -1,0 +1,179 @@
+"""Admission on credit: who expects more podgroups of a queue at once than can be let in one by one, and tells so.
+
+Of each podgroup of a job the controllers would have to hear that its pods may be made; in a rush of small jobs that
+word costs the API server as much as making the pod. There the next ones are let in before they are there
+(api/credit.py), as far as the enqueue action finds room for them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from volcano.api import credit, quantity
+from volcano.api.credit import Credit
+from volcano.api.keys import ADMISSION_CREDIT
+from volcano.api.meta import JsonObject, controller_of
+from volcano.api.resources import JOBS, QUEUES
+from volcano.kube.bucket import Rush
+from volcano.kube.errors import ApiError, NotFound
+from volcano.kube.workqueue import WorkQueue
+from volcano.scheduler.cluster.credit import Wish
+from volcano.scheduler.cluster.jobs import INQUEUE
+
+if TYPE_CHECKING:
+    from volcano.api.scheduling import PodGroup
+    from volcano.kube.client import Client
+    from volcano.scheduler.daemon.ingest import Feed
+
+log = logging.getLogger(__name__)
+
+GROUPS: Final = 256
+"""So many podgroups are let in at once, before they are there."""
+BURST: Final = 50
+REFILL_SECONDS: Final = 0.1
+"""More than `BURST` podgroups of a queue are a rush, and so is more than one per `REFILL_SECONDS` in the long run."""
+DEBT: Final = 40.0
+VALID_SECONDS: Final = 20.0
+"""So long others may find the room taken that they take meanwhile."""
+RENEWED_SECONDS: Final = 5.0
+"""Before a credit ends, while the rush goes on."""
+PAUSE_SECONDS: Final = 10.0
+"""Where a queue has no room for more, or may not be written, it is asked for again only then."""
+LOOK_SECONDS: Final = 5.0
+"""So often it is asked whether a rush is over."""
+
+
+class Line:
+    """What is known of one queue in a rush."""
+
+    def __init__(self, now: float) -> None:
+        self.rush = Rush(now, BURST, REFILL_SECONDS, DEBT)
+        self.each: dict[str, str] = {}
+        self.left = 0
+        """Podgroups that may still come, as far as we have heard."""
+        self.ends = now
+        self.rests_until = now
+        self.granted: Credit | None = None
+
+    def arrived(self, podgroup: PodGroup, now: float) -> None:
+        self.rush.begins_or_lasts(now)
+        if podgroup.status.phase == INQUEUE:
+            self.left -= 1
+        declared = podgroup.spec.min_resources or {}
+        if declared != self.each:
+            self.each = _larger(self.each, declared)
+
+    def wishes(self, now: float) -> bool:
+        few_left = self.left <= GROUPS // 2 or now >= self.ends - RENEWED_SECONDS
+        return now >= self.rests_until and few_left and self.rush.lasts(now)
+
+
+class CreditLines:
+    """Of all queues. `wishes` before a cycle, `grant` what it has found room for; `run` tells the controllers."""
+
+    def __init__(
+        self,
+        client: Client,
+        feed: Feed,
+        scheduler_names: Sequence[str],
+        *,
+        now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+    ) -> None:
+        self._client = client
+        self._feed = feed
+        self._scheduler_names = tuple(scheduler_names)
+        self._now = now
+        self._lines: dict[str, Line] = {}
+        self._queue: WorkQueue[str] = WorkQueue(base_seconds=0.1, max_seconds=30.0)
+        self._has_swept = False
+
+    def arrived(self, podgroup: PodGroup) -> None:
+        """The watch shows a podgroup for the first time."""
+        owner = controller_of(podgroup.metadata)
+        if owner is None or owner.kind != JOBS.kind or owner.api_version != JOBS.api_version:
+            return
+        now, queue = time.monotonic(), podgroup.spec.queue
+        line = self._lines.get(queue)
+        if line is None:
+            line = self._lines[queue] = Line(now)
+            self._queue.add_after(queue, LOOK_SECONDS)
+        line.arrived(podgroup, now)
+
+    def wishes(self) -> Mapping[str, Wish]:
+        now = time.monotonic()
+        return {name: Wish(GROUPS, line.each) for name, line in self._lines.items() if line.wishes(now)}
+
+    def grant(self, credits_: Mapping[str, int]) -> None:
+        """A cycle has found room for so many podgroups."""
+        self._sweep()
+        now = time.monotonic()
+        for queue, groups in credits_.items():
+            line = self._lines.get(queue)
+            if line is None:
+                continue
+            if not groups:
+                line.rests_until = now + PAUSE_SECONDS
+                continue
+            line.left, line.ends = groups, now + VALID_SECONDS
+            line.granted = Credit(
+                id=uuid.uuid4().hex,
+                scheduler_names=self._scheduler_names,
+                groups=groups,
+                each=line.each,
+                until=self._now() + datetime.timedelta(seconds=VALID_SECONDS),
+            )
+            self._queue.add(queue)
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        await self._queue.work(self._look)
+
+    def _sweep(self) -> None:
+        """Whoever led before may have left credits behind, which have ended or soon will."""
+        if self._has_swept:
+            return
+        self._has_swept = True
+        for name in self._feed.store(QUEUES.plural):
+            self._queue.add(name)
+
+    async def _look(self, name: str) -> None:
+        """Tell what is to be told about a queue; when its rush is over, take back what was told."""
+        queue, line = self._feed.store(QUEUES.plural).get(name), self._lines.get(name)
+        if queue is None:
+            self._lines.pop(name, None)
+            return
+        wanted = line.granted.written() if line is not None and line.granted is not None else None
+        if line is not None and not line.rush.lasts(time.monotonic()):
+            del self._lines[name]
+            wanted = None
+        elif line is not None:
+            self._queue.add_after(name, LOOK_SECONDS)
+        told = credit.of(queue.metadata)
+        if wanted == queue.metadata.annotations.get(ADMISSION_CREDIT):
+            return
+        if wanted is None and (told is None or told.scheduler_names != self._scheduler_names):
+            return
+        body: JsonObject = {"metadata": {"uid": queue.metadata.uid, "annotations": {ADMISSION_CREDIT: wanted}}}
+        try:
+            await self._client.patch(QUEUES, name, body)
+        except NotFound:
+            return
+        except (ApiError, OSError, TimeoutError) as problem:
+            log.warning("queue %s: its podgroups are not let in in advance: %s", name, problem)
+            if line is not None:
+                line.rests_until, line.granted = time.monotonic() + PAUSE_SECONDS, None
+
+
+def _larger(one: Mapping[str, str], other: Mapping[str, object]) -> dict[str, str]:
+    """Of each resource the larger amount, as it was written."""
+    found = dict(one)
+    for name, amount in other.items():
+        text = str(amount)
+        if name not in found or quantity.parse(text) > quantity.parse(found[name]):
+            found[name] = text
+    return found
