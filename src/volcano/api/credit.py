@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from volcano.api import quantity
 from volcano.api.keys import ADMISSION_CREDIT
@@ -27,7 +28,7 @@ class Credit(Struct, frozen=True, kw_only=True, rename="camel"):
     groups: int
     each: Mapping[str, str]
     """`minResources` of the largest podgroup, as it would declare them."""
-    until: datetime.datetime
+    until: Annotated[datetime.datetime, Meta(tz=True)]
 
     def written(self) -> str:
         return msgspec.json.encode(self).decode()
@@ -46,9 +47,12 @@ def of(meta: ObjectMeta) -> Credit | None:
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text, type=Credit)
+        found = msgspec.json.decode(text, type=Credit)
+        for amount in found.each.values():
+            quantity.parse(amount)
     except (msgspec.DecodeError, ValueError):
         return None
+    return found
 
 
 def _parsed(amount: object) -> quantity.Quantity:

@@ -208,7 +208,8 @@ class JobController:
             return
         if plan.is_on_credit:
             self._purse.spend(job.spec.queue)
-        if plan.waits_for_podgroup and podgroup is None:
+        ledger.awaits_podgroup = plan.waits_for_podgroup and podgroup is None
+        if ledger.awaits_podgroup:
             self.queue.add_after(key, PODGROUP_PATIENCE_SECONDS)
         if order.command:
             plan.mark(COMMAND_MARKER, order.command)
@@ -351,6 +352,8 @@ class JobController:
         queue = job.spec.queue
         if not self._purse.offers(queue) or job.status.version or group_name(job) in ledger.ensured:
             return False
+        if len(self._pods.of(job.metadata.uid)):
+            return False  # somebody has taken its podgroup away, or it is there and we hear of it late
         if queue == keys.DEFAULT_QUEUE and self._home_queue(job):
             return False
         wanted = declared(job, self._values())

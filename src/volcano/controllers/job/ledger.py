@@ -45,6 +45,8 @@ class Ledger:
     """What is known to be there: attachments with the contents that matter, claims, a podgroup not seen yet."""
     said: list[Note] = field(default_factory=list)
     """The notes of the last plan that had any."""
+    awaits_podgroup: bool = False
+    """The last look found none, and has made no pods without its word."""
     podgroup_gone: str = ""
     """UID of a podgroup we deleted and may still see."""
     synced_at: float = float("-inf")

@@ -14,6 +14,7 @@ from volcano.controllers.job import events, policies
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.ledger import Ledger, Pods
 from volcano.controllers.job.members import Member, NotAMember, member_of
+from volcano.controllers.job.podgroup import is_admitted
 from volcano.controllers.job.pods import group_name
 from volcano.controllers.job.vocabulary import FINAL, Phase
 from volcano.controllers.owners import JOB_API_VERSION, JOB_KIND
@@ -193,9 +194,12 @@ class Mailroom:
             return None, ""
 
     def _podgroup_added(self, podgroup: PodGroup) -> None:
-        """A job may have come to its end before we knew of the group that has to go with it."""
+        """A job may have come to its end before we knew of the group that has to go with it; or it waits for a group
+        that is let in as the watch first shows it."""
         key = self._job_of(podgroup)
-        if self.phase(key) in WITHOUT_PODGROUP:
+        ledger = self.ledgers.get(key)
+        awaited = ledger is not None and ledger.awaits_podgroup and is_admitted(podgroup)
+        if awaited or self.phase(key) in WITHOUT_PODGROUP:
             self.mail(key, SYNC)
 
     def _podgroup_updated(self, old: PodGroup, new: PodGroup) -> None:

@@ -166,10 +166,10 @@ class Performer:
             raise Waits(f"job {meta.key} is not what it was any more: decided anew")
 
     async def _told(self, job: Job, reason: str, message: str, work: Awaitable[None]) -> None:
-        """Do `work`; tell the user when it is refused."""
+        """Do `work`; tell the user when it is refused, or when somebody is in its way."""
         try:
             await work
-        except (ApiError, ValueError, Waits) as error:
+        except (ApiError, ValueError, Obstacle) as error:
             self.note(job, "Warning", reason, f"{message}: {error}")
             raise
 
@@ -273,6 +273,7 @@ class Performer:
                 await self._client.create(PODGROUP_HEADS, plan.podgroup_create, namespace)
             except AlreadyExists:
                 await self._check_owner(PODGROUPS, name, job)
+                ledger.ensured[name] = now
                 if plan.is_on_credit:
                     raise Waits(f"podgroup {namespace}/{name} was made before: it is as the watch will show") from None
             ledger.ensured[name] = now
