@@ -140,6 +140,13 @@ def test_a_pod_that_may_not_be_pending_for_long_is_news() -> None:
     assert post.collect() == 1
 
 
+@pytest.mark.parametrize(("phase", "kind"), [("Pending", EventKind.POD_PENDING), ("Unknown", EventKind.OUT_OF_SYNC)])
+def test_a_pod_on_a_silent_node_is_not_taken_for_one_that_waits_for_a_node(phase: str, kind: EventKind) -> None:
+    post = Post()
+    show(post.pods, pod("1", phase))
+    assert [event.kind for event in post.room.ledger(KEY).mail] == [kind]
+
+
 def test_the_echo_of_our_word_that_a_job_runs_is_no_news() -> None:
     assert Post().shows("Running", "2", written=True, running=1) == 0
 
@@ -174,6 +181,18 @@ def test_a_podgroup_that_runs_because_of_its_pods_is_no_news() -> None:
     assert post.collect() == 0
     show(post.podgroups, group("Unknown", "4"))
     assert post.collect() == 1
+
+
+@pytest.mark.parametrize(
+    ("awaited", "phase", "letters"), [(True, "Inqueue", 1), (True, "Pending", 0), (False, "Inqueue", 0)]
+)
+def test_a_podgroup_that_is_let_in_when_it_is_first_seen_is_news_to_a_job_that_waits_for_it(
+    awaited: bool, phase: str, letters: int
+) -> None:
+    post = Post()
+    post.room.ledger(KEY).awaits_podgroup = awaited
+    show(post.podgroups, group(phase, "1"))
+    assert post.collect() == letters
 
 
 def test_a_look_drops_what_an_earlier_one_waited_for() -> None:

@@ -85,6 +85,8 @@ def pod_added(member: Member, members: Members, task: TaskSpec | None) -> Event:
         return _pod_event(EventKind.TASK_COMPLETED if done else EventKind.OUT_OF_SYNC, member)
     if member.phase == PodPhase.RUNNING:
         return _pod_event(EventKind.POD_RUNNING, member)
+    if member.phase == PodPhase.UNKNOWN:  # it runs perhaps, on a node that is silent: it does not wait for one
+        return _pod_event(EventKind.OUT_OF_SYNC, member)
     return _pod_event(EventKind.POD_PENDING, member)
 
 
