@@ -92,9 +92,10 @@ def test_what_was_held_back_in_a_rush_does_not_make_another_one() -> None:
         rush.begins_or_lasts(0.0)
     over = (DEBT + 2) * REFILL_SECONDS
 
-    assert rush.holds(0.0)
-    assert [rush.holds(over) for _ in range(BURST + 1)] == [False] * BURST + [True]
-    assert sum(not rush.holds(over + 0.5) for _ in range(BURST)) == pytest.approx(0.5 / AFTERWARDS_SECONDS, abs=1)
+    assert rush.turns(0.0, waiting=7) == 0
+    assert rush.turns(over, waiting=7) == 7
+    assert rush.turns(over, waiting=2 * BURST) == BURST - 7
+    assert rush.turns(over + 0.5, waiting=2 * BURST) == pytest.approx(0.5 / AFTERWARDS_SECONDS, abs=1)
 
 
 class Clock:

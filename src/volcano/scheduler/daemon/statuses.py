@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -23,7 +24,7 @@ from volcano.kube.events import WARNING, EventRecorder
 from volcano.kube.workqueue import WorkQueue
 from volcano.scheduler.cluster.shards import ShardUse
 from volcano.scheduler.daemon.ingest import Feed
-from volcano.scheduler.daemon.lateness import LOOK_SECONDS, StatusRush, lateness
+from volcano.scheduler.daemon.lateness import LOOK_SECONDS, TURN_SECONDS, StatusRush, lateness
 from volcano.scheduler.daemon.view import PodGroupInView
 from volcano.scheduler.framework.decisions import ClusterEvent, Decisions, PodGroupDecision, PodVerdict
 
@@ -69,7 +70,10 @@ class StatusWriter:
         self._said: dict[tuple[str, str, str], str] = {}
         """The last message per object and reason: events are only told when they say something new."""
         self._held: dict[Key, float] = {}
-        """What waits for later news, until when at most."""
+        """What waits a moment for later news, and until when."""
+        self._put_off: dict[Key, float] = {}
+        """What waits for the end of a rush, and until when at most."""
+        self._any_put_off = asyncio.Event()
         self._rush = StatusRush(time.monotonic())
         self._session = ""
 
@@ -112,6 +116,7 @@ class StatusWriter:
         async with asyncio.TaskGroup() as group:
             for _ in range(WORKERS):
                 group.create_task(self._queue.work(self._try))
+            group.create_task(self._let_go())
 
     async def flush(self) -> None:
         await self._queue.idle()
@@ -120,7 +125,7 @@ class StatusWriter:
         """The object has gone."""
         self._written.pop((plural, key), None)
         self._wanted.pop((plural, key), None)
-        self._held.pop((plural, key), None)
+        self._let_in((plural, key))
         for said in [said for said in self._said if said[1] == key] if plural == "podgroups" else ():
             del self._said[said]
 
@@ -136,22 +141,43 @@ class StatusWriter:
             return
         soon, late = lateness(live, wanted, news)
         now = time.monotonic()
-        in_a_rush = late > 0 and (self._rush.lasts(now) if key in self._held else self._rush.begins_or_lasts(now))
+        waits = key in self._held or key in self._put_off
+        in_a_rush = late > 0 and (self._rush.lasts(now) if waits else self._rush.begins_or_lasts(now))
         if not in_a_rush and not soon:
-            self._held.pop(key, None)
+            self._let_in(key)
             self._queue.add(key)
-        elif key not in self._held:
-            self._held[key] = now + (late if in_a_rush else soon)
-            self._queue.add_after(key, LOOK_SECONDS if in_a_rush else soon)
+        elif not waits and in_a_rush:
+            self._put_off[key] = now + late
+            self._any_put_off.set()
+        elif not waits:
+            self._held[key] = now + soon
+            self._queue.add_after(key, soon)
 
     def _is_held(self, key: Key) -> bool:
-        """Whether this is not the time yet: in a rush, it is looked at now and then."""
+        """Whether this is not the time yet."""
         now = time.monotonic()
         left = self._held.get(key, now) - now
-        if left <= 0 or not self._rush.holds(now):
-            return False
-        self._queue.add_after(key, min(left, LOOK_SECONDS))
-        return True
+        if left > 0:
+            self._queue.add_after(key, left)
+        return left > 0 or key in self._put_off
+
+    def _let_in(self, key: Key) -> None:
+        """It waits no longer."""
+        self._held.pop(key, None)
+        self._put_off.pop(key, None)
+
+    async def _let_go(self) -> None:
+        """When a rush is over, what it has held back is written, a few at a time; or when it is due."""
+        while True:
+            await self._any_put_off.wait()
+            now, waiting = time.monotonic(), self._put_off
+            turns = islice(waiting, self._rush.turns(now, len(waiting)))
+            for key in {*turns, *(key for key, due in waiting.items() if due <= now)}:
+                del waiting[key]
+                self._queue.add(key)
+            if not waiting:
+                self._any_put_off.clear()
+            await asyncio.sleep(LOOK_SECONDS if self._rush.lasts(now) else TURN_SECONDS)
 
     def _news(self, plural: str, live: Any, wanted: Any) -> Set[str]:
         """The fields of the status that are not as they should be."""
@@ -250,7 +276,7 @@ class StatusWriter:
         plural, name = key
         live = self._feed.store(plural).get(name)
         wanted = self._wanted.pop(key, None)
-        self._held.pop(key, None)
+        self._let_in(key)
         if live is None or wanted is None:
             return
         patch = self._patch(plural, live, wanted)
