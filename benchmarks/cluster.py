@@ -30,7 +30,7 @@ from tests.kube_cluster import control_plane
 from benchmarks.rig import clusters, jobs
 from benchmarks.rig.audit import Audit
 from benchmarks.rig.processes import in_process
-from benchmarks.rig.requests import requests_so_far
+from benchmarks.rig.requests import requests_so_far, writes
 from volcano.api import resources
 from volcano.api.meta import JsonObject
 from volcano.controllers.fanout import each
@@ -48,6 +48,10 @@ ADMISSION = (
 CONTROLLERS = "system:serviceaccount:volcano-system:volcano-controllers"
 PATIENCE_SECONDS = 900.0
 REST_SECONDS = 5.0
+QUIET_SECONDS = 10.0
+"""Longer than any pause between what was put off and what is then written."""
+FEW = 5
+"""So many writes in that time are none that the load has caused: numbers of queues, say."""
 OURS = ("vc-scheduler", "vc-controller-manager")
 NODES_WRITE = ("PATCH pods/status", "PUT pods/status")
 
@@ -105,17 +109,29 @@ def run(root: Path, load: Load, who: str, *, audited: bool) -> dict[str, Any]:
         if audit:
             audit.mark()
         measured = in_process(WORK[who], str(cluster.writer), load)
-        time.sleep(REST_SECONDS)
+        told_after = at_rest(cluster)
         spent = {name: round(after - cpu[name], 2) for name, after in cluster.cpu_seconds().items()}
         asked = asyncio.run(requests_so_far(cluster.kubeconfig)) - requests
         if audit:
             measured["requests_by_program"] = audit.by_program()
         return {
             **measured,
+            "told_after_seconds": told_after,
             "cpu_seconds": spent,
             "peak_mib": cluster.peak_mib(),
             "requests": dict(asked.most_common()),
         }
+
+
+def at_rest(cluster: clusters.Cluster) -> float:
+    """Wait until nothing is written any more, whatever was put off; returns how many seconds that took."""
+    began, before = time.monotonic(), asyncio.run(requests_so_far(cluster.kubeconfig))
+    while True:
+        time.sleep(QUIET_SECONDS)
+        now = asyncio.run(requests_so_far(cluster.kubeconfig))
+        if writes(now - before) <= FEW:
+            return round(time.monotonic() - began, 1)
+        before = now
 
 
 def ratios(load: Load, ours: dict[str, Any], floor: dict[str, Any]) -> dict[str, float]:

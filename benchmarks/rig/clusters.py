@@ -134,10 +134,10 @@ def kubernetes(
     server = ("etcd", "kube-apiserver")
     names = [*server, *(["kube-controller-manager"] if controllers else [])]
     with Programs(root) as programs:
-        address = control_plane.start(
-            root, programs, controllers=controllers, options=options, controller_options=CONTROLLER_OPTIONS
-        )
+        address = control_plane.start(root, programs, controllers=False, options=options)
         asyncio.run(volcano.install(address.kubeconfig))
+        if controllers:  # they look for kinds when they start, and twice a minute: ours have been there for long
+            control_plane.start_controllers(programs, address, CONTROLLER_OPTIONS)
         if accounts:
             chart.install_accounts(address)
             asyncio.run(with_client(address.kubeconfig, make_writer))

@@ -90,8 +90,6 @@ def start(
     await_api(programs, address)
     if controllers:
         start_controllers(programs, address, controller_options)
-        account = "/api/v1/namespaces/default/serviceaccounts/default"
-        programs.await_ready("kube-controller-manager", lambda: address.get(account), restarted=True)
     return address
 
 
@@ -152,6 +150,7 @@ def start_api_server(
 
 
 def start_controllers(programs: Programs, address: Address, options: tuple[str, ...] = ()) -> None:
+    """Return when they work."""
     programs.start(
         "kube-controller-manager",
         [
@@ -166,6 +165,8 @@ def start_controllers(programs: Programs, address: Address, options: tuple[str, 
             *options,
         ],
     )
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    programs.await_ready("kube-controller-manager", lambda: address.get(account), restarted=True)
 
 
 def start_scheduler(programs: Programs, address: Address, *options: str) -> None:
