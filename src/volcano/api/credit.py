@@ -25,7 +25,7 @@ class Credit(Struct, frozen=True, kw_only=True, rename="camel"):
     """Of each credit another: it replaces what is left of the one before."""
     scheduler_names: tuple[str, ...]
     """Only jobs of this scheduler may use it: those that name it so."""
-    groups: int
+    groups: Annotated[int, Meta(ge=0)]
     each: Mapping[str, str]
     """`minResources` of the largest podgroup, as it would declare them."""
     until: Annotated[datetime.datetime, Meta(tz=True)]
@@ -50,7 +50,7 @@ def of(meta: ObjectMeta) -> Credit | None:
         found = msgspec.json.decode(text, type=Credit)
         for amount in found.each.values():
             quantity.parse(amount)
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return found
 
