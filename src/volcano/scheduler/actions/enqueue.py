@@ -12,7 +12,7 @@ from volcano.scheduler.cluster.credit import Wish, Wishes
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.framework.action import Action
 from volcano.scheduler.framework.heap import Heap
-from volcano.scheduler.framework.plugin import overrides
+from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 
 PER_JOB: Final = ("job_enqueueable", "job_enqueued")
@@ -57,12 +57,22 @@ class Enqueue(Action):
 
 def _ahead(session: Session, queue_name: str, wish: Wish) -> int:
     """How many of the podgroups that a queue expects may be let in now. None where a plugin wants to see each."""
-    asked = [callback.plugin for hook in PER_JOB for callback in session.hooks.callbacks(hook)]
-    if not all(overrides(type(plugin), "admits_ahead") for plugin in asked):
+    asked = [(type(callback.plugin), hook) for hook in PER_JOB for callback in session.hooks.callbacks(hook)]
+    dimensions = session.cluster.dimensions
+    if not all(_speaks_for(kind, hook) for kind, hook in asked) or not dimensions.knows(wish.each):
         return 0
-    queue, each = session.queues[queue_name], session.cluster.dimensions.vector(wish.each)
+    queue, each = session.queues[queue_name], dimensions.vector(wish.each)
     for part in PARTS:
         groups = wish.groups // part
         if session.hooks.all("admits_ahead", queue, each * (groups * RESERVE)):
             return groups
     return 0
+
+
+def _speaks_for(kind: type[Plugin], hook: str) -> bool:
+    """Whether who wrote `admits_ahead` knew this `hook`: a plugin made out of another may have a vote of its own."""
+    return issubclass(_author(kind, "admits_ahead"), _author(kind, hook))
+
+
+def _author(kind: type[Plugin], method: str) -> type[object]:
+    return next(one for one in kind.__mro__ if method in vars(one))

@@ -102,6 +102,10 @@ class Dimensions:
         amounts = self.amounts(resources)  # may widen, so it comes before the vector is made
         return self.from_amounts(amounts)
 
+    def knows(self, resources: Mapping[str, Any]) -> bool:
+        """Whether `vector` of these would intern no name: within a cycle it must not."""
+        return all(name in self._index for name in resources if is_counted(name) and name not in self.ignored)
+
     def from_amounts(self, amounts: Mapping[int, int]) -> Vector:
         vector = self.zeros()
         for dimension, amount in amounts.items():

@@ -95,7 +95,7 @@ class Capacity(Plugin):
 
     def admits_ahead(self, queue: Queue, amount: Vector) -> bool:
         account = self.accounts[queue.name]
-        if self._refusal(account) is not None or self.devices.are_limited:
+        if self._refusal(account) is not None or not account.is_leaf or self.devices.are_limited:
             return False
         return not any(exceeding(amount, one.claimed + amount, one.real_capability) for one in account.chain)
 

@@ -155,9 +155,11 @@ class Proportion(Plugin):
         return beyond(self.session, reason, short, claimed, account.ceiling)
 
     def admits_ahead(self, queue: Queue, amount: Vector) -> bool:
-        account = self.accounts[queue.name]
+        account = self.accounts.get(queue.name)
+        if account is None or not queue.is_open:  # its jobs have gone as fast as they came
+            return False
         claimed = amount + account.allocated + self._inqueue[queue.name] - self._elastic[queue.name]
-        return queue.is_open and not exceeding(amount, claimed, account.ceiling)
+        return not exceeding(amount, claimed, account.ceiling)
 
     def entitled(self, job: Job) -> bool:
         """Within the part of the cluster that is its queue's by weight, whatever other queues ask for, if that can be

@@ -1,0 +1,87 @@
+"""What is let in before it is there would have been let in, had it waited for its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from unittest import mock
+
+import pytest
+from hypothesis import given, strategies as st
+
+from tests.scheduler.properties.test_properties import FEW, THOUSANDS
+from tests.scheduler.properties.worlds import GPU, TREE, WORLDS, Draw, build
+from volcano.scheduler.actions import enqueue
+from volcano.scheduler.cluster.credit import Wish, Wishes
+from volcano.scheduler.framework import conf as conf_file, registry as registries
+from volcano.testing.builders import gang
+from volcano.testing.world import World
+
+CONF = """
+actions: "enqueue"
+tiers:
+- plugins: [{{name: priority}}, {{name: gang}}]
+- plugins: [{{name: predicates}}, {{name: overcommit}}, {{name: {shares}}}]
+"""
+SHARES = ("proportion", "capacity", "capacity, enableHierarchy: true")
+GROUPS = 16
+EACH = st.fixed_dictionaries({"cpu": st.sampled_from(("0", "50m", "1", "2"))}, optional={GPU: st.just("1")})
+QUEUES = st.sampled_from(tuple(TREE))
+
+
+@pytest.mark.parametrize("shares", SHARES)
+@FEW
+@given(WORLDS, QUEUES, EACH)
+def test_all_of_them_are_let_in_when_they_come(shares: str, draw: Draw, queue: str, each: dict[str, str]) -> None:
+    _all_are_let_in(shares, draw, queue, each)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("shares", SHARES)
+@THOUSANDS
+@given(WORLDS, QUEUES, EACH)
+def test_thousands_are_let_in(shares: str, draw: Draw, queue: str, each: dict[str, str]) -> None:
+    _all_are_let_in(shares, draw, queue, each)
+
+
+def test_there_is_something_to_let_in() -> None:
+    """Else the others would say nothing."""
+    found = []
+
+    @FEW
+    @given(WORLDS, QUEUES, EACH)
+    def look(draw: Draw, queue: str, each: dict[str, str]) -> None:
+        found.append(_granted("proportion", draw, queue, each)[0])
+
+    look()
+    assert {1, 4, 16} <= {*found}
+
+
+def _all_are_let_in(shares: str, draw: Draw, queue: str, each: Mapping[str, str]) -> None:
+    """They come in the next cycle, and nothing else happens meanwhile."""
+    groups, admitted = _granted(shares, draw, queue, each)
+    jobs = tuple(
+        replace(job, phase="Inqueue") if f"default/g{n}" in admitted else job for n, job in enumerate(draw.jobs)
+    )
+    world = _world(shares, replace(draw, jobs=jobs))
+    for number in range(groups):
+        world.add_gang(gang(f"new-{number}", pods=[], queue=queue, phase="Pending", min_resources=each, created=100))
+
+    decided = world.cycle().podgroups
+
+    assert [decided[f"default/new-{number}"].phase for number in range(groups)] == ["Inqueue"] * groups
+
+
+def _granted(shares: str, draw: Draw, queue: str, each: Mapping[str, str]) -> tuple[int, set[str]]:
+    """How many are let in where there has to be room for them, not for twice as many; and who of the others is let in."""
+    world = _world(shares, draw)
+    world.cluster.index(Wishes).by_queue = {queue: Wish(GROUPS, each)}
+    with mock.patch.object(enqueue, "RESERVE", 1):
+        decisions = world.cycle()
+    return decisions.credits[queue], {key for key, decided in decisions.podgroups.items() if decided.phase == "Inqueue"}
+
+
+def _world(shares: str, draw: Draw) -> World:
+    world = build(draw, "default")
+    world.conf = conf_file.parse(CONF.format(shares=shares), registries.built_in().actions)
+    return world
