@@ -12,15 +12,18 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from volcano.api import credit, quantity
 from volcano.api.credit import Credit
 from volcano.api.keys import ADMISSION_CREDIT
-from volcano.api.meta import JsonObject, controller_of
+from volcano.api.meta import JsonObject, ObjectMeta, controller_of
+from volcano.api.quantity import QuantityError
 from volcano.api.resources import JOBS, QUEUES
 from volcano.kube.bucket import Rush
 from volcano.kube.errors import ApiError, NotFound
+from volcano.kube.fence import NotLeading
 from volcano.kube.workqueue import WorkQueue
 from volcano.scheduler.cluster.credit import Wish
 from volcano.scheduler.cluster.jobs import INQUEUE
@@ -53,7 +56,9 @@ class Line:
 
     def __init__(self, now: float) -> None:
         self.rush = Rush(now, BURST, REFILL_SECONDS, DEBT)
-        self.each: dict[str, str] = {}
+        self.each: Mapping[str, str] = {}
+        self.asked: Mapping[str, str] = {}
+        """`each` as the present cycle has been asked for it: larger podgroups may come while it runs."""
         self.left = 0
         """Podgroups that may still come, as far as we have heard."""
         self.ends = now
@@ -72,6 +77,13 @@ class Line:
         few_left = self.left <= GROUPS // 2 or now >= self.ends - RENEWED_SECONDS
         return now >= self.rests_until and few_left and self.rush.lasts(now)
 
+    def is_forgotten(self, now: float) -> bool:
+        """Nothing of it is known that a new one would not know."""
+        return self.granted is None and self.rush.spare(now) >= BURST
+
+    def take_back(self) -> None:
+        self.granted, self.left = None, 0
+
 
 class CreditLines:
     """Of all queues. `wishes` before a cycle, `grant` what it has found room for; `run` tells the controllers."""
@@ -82,11 +94,13 @@ class CreditLines:
         feed: Feed,
         scheduler_names: Sequence[str],
         *,
+        clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:
         self._client = client
         self._feed = feed
         self._scheduler_names = tuple(scheduler_names)
+        self._clock = clock
         self._now = now
         self._lines: dict[str, Line] = {}
         self._queue: WorkQueue[str] = WorkQueue(base_seconds=0.1, max_seconds=30.0)
@@ -97,21 +111,25 @@ class CreditLines:
         owner = controller_of(podgroup.metadata)
         if owner is None or owner.kind != JOBS.kind or owner.api_version != JOBS.api_version:
             return
-        now, queue = time.monotonic(), podgroup.spec.queue
+        now, queue = self._clock(), podgroup.spec.queue
         line = self._lines.get(queue)
         if line is None:
             line = self._lines[queue] = Line(now)
             self._queue.add_after(queue, LOOK_SECONDS)
-        line.arrived(podgroup, now)
+        with suppress(QuantityError):  # it is not counted by those who admit, either
+            line.arrived(podgroup, now)
 
     def wishes(self) -> Mapping[str, Wish]:
-        now = time.monotonic()
-        return {name: Wish(GROUPS, line.each) for name, line in self._lines.items() if line.wishes(now)}
+        now = self._clock()
+        wishing = {name: line for name, line in self._lines.items() if line.wishes(now)}
+        for line in wishing.values():
+            line.asked = line.each
+        return {name: Wish(GROUPS, line.asked) for name, line in wishing.items()}
 
     def grant(self, credits_: Mapping[str, int]) -> None:
         """A cycle has found room for so many podgroups."""
         self._sweep()
-        now = time.monotonic()
+        now = self._clock()
         for queue, groups in credits_.items():
             line = self._lines.get(queue)
             if line is None:
@@ -124,10 +142,16 @@ class CreditLines:
                 id=uuid.uuid4().hex,
                 scheduler_names=self._scheduler_names,
                 groups=groups,
-                each=line.each,
+                each=line.asked,
                 until=self._now() + datetime.timedelta(seconds=VALID_SECONDS),
             )
             self._queue.add(queue)
+
+    def take_over(self) -> None:
+        """This scheduler leads, perhaps not for the first time: whoever led meanwhile has given other credits."""
+        self._has_swept = False
+        for line in self._lines.values():
+            line.take_back()
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -147,16 +171,16 @@ class CreditLines:
         if queue is None:
             self._lines.pop(name, None)
             return
-        wanted = line.granted.written() if line is not None and line.granted is not None else None
-        if line is not None and not line.rush.lasts(time.monotonic()):
+        now = self._clock()
+        if line is not None and line.is_forgotten(now):
             del self._lines[name]
-            wanted = None
         elif line is not None:
             self._queue.add_after(name, LOOK_SECONDS)
-        told = credit.of(queue.metadata)
-        if wanted == queue.metadata.annotations.get(ADMISSION_CREDIT):
-            return
-        if wanted is None and (told is None or told.scheduler_names != self._scheduler_names):
+            if not line.rush.lasts(now):
+                line.take_back()
+        wanted = line.granted.written() if line is not None and line.granted is not None else None
+        told = queue.metadata.annotations.get(ADMISSION_CREDIT)
+        if wanted == told or (wanted is None and not self._is_ours(queue.metadata)):
             return
         body: JsonObject = {"metadata": {"uid": queue.metadata.uid, "annotations": {ADMISSION_CREDIT: wanted}}}
         try:
@@ -164,16 +188,30 @@ class CreditLines:
         except NotFound:
             return
         except (ApiError, OSError, TimeoutError) as problem:
-            log.warning("queue %s: its podgroups are not let in in advance: %s", name, problem)
-            if line is not None:
-                line.rests_until, line.granted = time.monotonic() + PAUSE_SECONDS, None
+            self._refused(name, problem)
+
+    def _is_ours(self, meta: ObjectMeta) -> bool:
+        """Whether we, or who led before, perhaps under fewer or more names, have given what the queue has."""
+        told = credit.of(meta)
+        return told is not None and not set(self._scheduler_names).isdisjoint(told.scheduler_names)
+
+    def _refused(self, name: str, problem: Exception) -> None:
+        line = self._lines.get(name)
+        if line is not None:
+            line.take_back()
+            line.rests_until = self._clock() + PAUSE_SECONDS
+        if isinstance(problem, NotLeading):
+            return  # whoever leads now sweeps
+        log.warning("queue %s: it cannot be told which podgroups are let in in advance: %s", name, problem)
+        self._queue.add_after(name, LOOK_SECONDS)
 
 
-def _larger(one: Mapping[str, str], other: Mapping[str, object]) -> dict[str, str]:
-    """Of each resource the larger amount, as it was written."""
+def _larger(one: Mapping[str, str], other: Mapping[str, object]) -> Mapping[str, str]:
+    """Of each resource the larger amount, as it was written. Raises where an amount cannot be read."""
     found = dict(one)
     for name, amount in other.items():
         text = str(amount)
-        if name not in found or quantity.parse(text) > quantity.parse(found[name]):
+        wanted = quantity.parse(text)
+        if name not in found or wanted > quantity.parse(found[name]):
             found[name] = text
     return found

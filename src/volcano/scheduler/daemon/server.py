@@ -272,6 +272,7 @@ class Scheduler:
     async def _lead(self) -> None:
         log.info("this scheduler leads")
         self.leading = True
+        self.credits.take_over()
         self.feed.changed.set()
         try:
             await asyncio.Event().wait()
