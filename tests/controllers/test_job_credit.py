@@ -68,7 +68,7 @@ class Held:
     def spent(self) -> int:
         """How many podgroups may be made now; they are."""
         count = 0
-        while self.purse.covers("q", "volcano", EACH, NOW):
+        while count < 100 and self.purse.covers("q", "volcano", EACH, NOW):
             self.purse.spend("q")
             count += 1
         return count
