@@ -317,6 +317,18 @@ async def test_more_is_asked_for_when_half_of_it_has_come() -> None:
 
 
 @played
+async def test_half_of_what_there_was_room_for_counts() -> None:
+    setting = Setting()
+    setting.come(RUSH)
+    setting.cycle(room=16)
+
+    setting.come(7, podgroup(phase="Inqueue"))
+    assert setting.cycle() == {}
+    setting.come(1, podgroup(phase="Inqueue"))
+    assert setting.cycle() == {"q": Wish(GROUPS, EACH)}
+
+
+@played
 async def test_more_is_asked_for_before_it_ends() -> None:
     setting = Setting()
     setting.come(RUSH)

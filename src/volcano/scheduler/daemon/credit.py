@@ -74,7 +74,8 @@ class Line:
             self.each = _larger(self.each, declared)
 
     def wishes(self, now: float) -> bool:
-        few_left = self.left <= GROUPS // 2 or now >= self.ends - RENEWED_SECONDS
+        given = self.granted.groups if self.granted is not None else 0
+        few_left = self.left <= given // 2 or now >= self.ends - RENEWED_SECONDS
         return now >= self.rests_until and few_left and self.rush.lasts(now)
 
     def is_forgotten(self, now: float) -> bool:
