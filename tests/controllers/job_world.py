@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -56,7 +56,7 @@ class World:
         """What controller.py does with the mail of a job."""
         for delayed in self.delays.take_due(self.seconds):
             if not policies.is_stale(self.job, delayed.event):
-                self.mail.append(replace(delayed.event, action=delayed.action))
+                self.mail.append(msgspec.structs.replace(delayed.event, action=delayed.action))
         while self.mail:
             event = self.mail[0]
             resolution = policies.resolve(self.job, event)
