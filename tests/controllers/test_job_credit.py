@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import json
 from typing import Any, cast
@@ -17,7 +18,7 @@ from volcano.api.meta import ObjectMeta
 from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.job import machine
 from volcano.controllers.job.after import Hold
-from volcano.controllers.job.controller import JobController
+from volcano.controllers.job.controller import FIRST_MAIL, JobController
 from volcano.controllers.job.credit import REMEMBERED, Purse
 from volcano.controllers.job.events import SYNC
 from volcano.controllers.job.facts import Facts
@@ -158,6 +159,17 @@ def test_only_a_queues_last_credits_are_remembered() -> None:
     held.shows(credit(str(3 * REMEMBERED - 2)))
     assert held.spent() == 0
     assert len(held.purse._left["q"]) == REMEMBERED
+
+
+def test_a_credit_that_came_while_another_process_led_may_be_spent_already() -> None:
+    desk = Desk()
+    desk.shows(credit("a"))
+    asyncio.run(desk.controller.reconcile(FIRST_MAIL))
+    assert not desk.has_credit(job())
+
+    desk.shows(credit("b"))
+    asyncio.run(desk.controller.reconcile(FIRST_MAIL))
+    assert desk.has_credit(job())
 
 
 def test_many_jobs_at_once_spend_no_more_than_there_is() -> None:

@@ -80,7 +80,9 @@ class JobController:
 
     async def reconcile(self, key: str) -> None:
         """Read the job's mail: commands, then events that ask for action, then one look at everything."""
-        self.mailroom.read = True
+        if not self.mailroom.read:
+            self.mailroom.read = True
+            self._purse.begin()
         if key == FIRST_WORDS:
             self._catch_up_on_first_words()
             return

@@ -1,7 +1,7 @@
 """Podgroups that the scheduler lets in before they are there: which jobs may have one that begins as Inqueue.
 
 What a queue's annotation promises (api/credit.py) is spent here, one podgroup at a time. What another process may have
-spent before us is not ours: only what the watch shows after its first view.
+spent before us is not ours: only what the watch shows while we lead.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ class Purse:
         self._left: dict[str, dict[str, int]] = {}
         """Groups, by queue and id of a credit."""
         self.callbacks: Callbacks[Queue] = Callbacks(self._queue_added, self._queue_updated, self._queue_deleted)
+
+    def begin(self) -> None:
+        """This process works from now on: whoever led while it stood by may have spent all that there was."""
+        self._left = {queue: dict.fromkeys(left, 0) for queue, left in self._left.items()}
 
     def offers(self, queue: str) -> bool:
         present = self._present.get(queue)
