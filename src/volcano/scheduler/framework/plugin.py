@@ -170,7 +170,9 @@ class Plugin:
     def admits_ahead(self, queue: Queue, amount: Vector) -> bool:
         """Would `job_enqueueable` let in jobs of this queue that ask for `amount` together, one after another?
 
-        Worth overriding along with `job_enqueueable`: without it no rush of small jobs is let in in advance.
+        Asked in a rush of small jobs, of which the next ones are let in before they are there: no vote is held about
+        them. Never say yes where a vote might say no. Worth overriding along with `job_enqueueable` and `job_enqueued`:
+        where a plugin has one of those and not this, nobody is let in in advance.
         """
         raise NotImplementedError
 
