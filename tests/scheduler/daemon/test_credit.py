@@ -461,7 +461,8 @@ async def test_a_queue_that_is_deleted_is_forgotten() -> None:
 
 
 @played
-async def test_a_queue_may_be_deleted_while_it_is_written() -> None:
+async def test_a_queue_may_be_deleted_while_it_is_written(caplog: pytest.LogCaptureFixture) -> None:
+    """That is nothing to complain of."""
     setting = Setting(q=None, other=None)
     setting.refusals = [NotFound("q")]
     async with setting.running():
@@ -471,6 +472,8 @@ async def test_a_queue_may_be_deleted_while_it_is_written() -> None:
         setting.come(RUSH, podgroup("other"))
         setting.cycle()
         await until(lambda: setting.told("other"))
+
+    assert caplog.messages == []
 
 
 # All of it
