@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from tests.controllers.simulation.job_credits import Credits
 from tests.controllers.simulation.job_invariants import (
     FINAL,
     Invariants,
@@ -15,6 +18,7 @@ from tests.controllers.simulation.job_invariants import (
 )
 from tests.controllers.simulation.job_specs import COMMANDS, edited, some_job
 from tests.controllers.simulation.world import LONGEST_BACK_OFF_SECONDS, World
+from volcano.api.keys import ADMISSION_CREDIT
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.controller import JobController
 from volcano.controllers.job.plugins import builtin_plugins
@@ -31,18 +35,26 @@ class Jobs(World):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.invariants = Invariants()
+        self.credits = Credits()
         self.orders = 0
+        self.promises = 0
 
     @property
     def acts(self) -> Mapping[Callable[[Any], Awaitable[None]], int]:
         return ACTS
 
+    def start(self) -> None:
+        self.credits.are_found()
+        super().start()
+
     def controller(self, context: Context) -> JobController:
+        self.credits.leader_begins()
         self.jobs = JobController(context, workers=1, plugins=PLUGINS)
         return self.jobs
 
     def observe(self, plural: str, before: JsonObject | None, after: JsonObject | None) -> None:
         self.invariants.observe(plural, before, after)
+        self.credits.observe(plural, before, after, self.server.now())
 
     async def begin(self) -> None:
         self.server.put("queues", "q", {"metadata": {"name": "q"}, "spec": {"weight": 1}, "status": {"state": "Open"}})
@@ -122,6 +134,26 @@ class Jobs(World):
         for key, group in list(self.server.objects["podgroups"].items()):
             if group.get("status", {}).get("phase", "Pending") == "Pending":
                 self.server.patch("podgroups", key, {"status": {"phase": "Inqueue"}})
+
+    async def scheduler_lets_in_the_next(self) -> None:
+        """Before they are there: some that are not too large, for a while. Or it takes that back."""
+        if "q" not in self.server.objects["queues"]:
+            return
+        said = None
+        if self.random.random() < 0.8:
+            self.promises += 1
+            pods = str(self.random.randint(2, 8))
+            seconds = datetime.timedelta(seconds=self.random.choice((3, 60, 600)))
+            said = json.dumps(
+                {
+                    "id": f"credit-{self.promises}",
+                    "schedulerNames": ["volcano"],
+                    "groups": self.random.randint(1, 3),
+                    "each": {"count/pods": pods, "pods": pods},
+                    "until": f"{self.server.now() + seconds:%Y-%m-%dT%H:%M:%SZ}",
+                }
+            )
+        self.server.patch("queues", "q", {"metadata": {"annotations": {ADMISSION_CREDIT: said}}})
 
     async def scheduler_loses_a_gang(self) -> None:
         if key := self.some("podgroups"):
@@ -249,6 +281,7 @@ class Jobs(World):
 ACTS: Mapping[Callable[[Any], Awaitable[None]], int] = {
     Jobs.pod_gets_on: 12,
     Jobs.scheduler_admits: 6,
+    Jobs.scheduler_lets_in_the_next: 6,
     Jobs.nodes_run_everything: 4,
     Jobs.what_is_doomed_goes: 6,
     Jobs.somebody_submits: 4,
