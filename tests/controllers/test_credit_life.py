@@ -235,9 +235,8 @@ def test_pods_wait_for_the_word_on_a_podgroup_that_was_made_before(phase: str, m
             uid = job["metadata"]["uid"]
             owner = {**head, "name": "a", "uid": uid, "controller": True}
             meta = {"name": f"a-{uid}", "namespace": "ns", "ownerReferences": [owner]}
-            server.put(
-                "podgroups", f"ns/a-{uid}", {"metadata": meta, "spec": {"queue": "q"}, "status": {"phase": phase}}
-            )
+            server.put("podgroups", f"ns/a-{uid}", {"metadata": meta, "spec": {"queue": "q"}})
+            server.patch("podgroups", f"ns/a-{uid}", {"status": {"phase": phase}})
             await life.pause(5.0)
             assert not server.objects["pods"]
         await life.pause(1.0)
