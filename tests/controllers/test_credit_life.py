@@ -18,6 +18,7 @@ from tests.controllers.test_job_life import RESTART_ON_FAILURE
 from tests.waiting import until
 from volcano.api import keys, resources
 from volcano.api.meta import JsonObject
+from volcano.controllers.job.after import FORBIDDEN
 from volcano.controllers.job.controller import JobController
 from volcano.controllers.job.sync import QueueClosed
 
@@ -205,6 +206,24 @@ def test_a_queue_that_is_closed_meanwhile_lets_nobody_in() -> None:
             await until(told)
             assert made(world).count("podgroups") == 1
             assert controller._purse.offers("default")
+
+    asyncio.run(main())
+
+
+def test_a_job_that_is_refused_spends_once_and_then_waits_for_its_turn() -> None:
+    async def main() -> None:
+        async with rush(9) as world:
+            world.wire.forbidden = "podgroups"
+            await world.submit()
+
+            async def told() -> bool:
+                return (await world.job()).status.state.reason == FORBIDDEN
+
+            await until(told)
+            world.wire.forbidden = ""
+            await world.admit()
+            await until(lambda: world.has_pods(2))
+            assert job_controller(world)._purse._left["default"] == {"a": 8}
 
     asyncio.run(main())
 

@@ -272,6 +272,14 @@ def test_a_podgroup_that_was_made_and_is_not_seen_yet_is_not_made_on_credit_too(
     assert not desk.has_credit(job())
 
 
+def test_a_job_has_credit_once() -> None:
+    """What is refused, again and again, must not use up what others wait for."""
+    desk = Desk()
+    desk.shows(credit())
+    desk.ledger.had_credit = True
+    assert not desk.has_credit(job())
+
+
 def test_a_job_whose_pods_are_there_has_begun() -> None:
     """Somebody has taken its podgroup away, or we hear of the pods first."""
     desk = Desk()

@@ -210,6 +210,7 @@ class JobController:
             return
         if plan.is_on_credit:
             self._purse.spend(job.spec.queue)
+            ledger.had_credit = True
         ledger.awaits_podgroup = plan.waits_for_podgroup and podgroup is None
         if ledger.awaits_podgroup:
             self.queue.add_after(key, PODGROUP_PATIENCE_SECONDS)
@@ -352,7 +353,9 @@ class JobController:
     def _has_credit(self, job: Job, ledger: Ledger) -> bool:
         """Whether a podgroup that is made now, the job's first, is let in already, in the queue that the job names."""
         queue = job.spec.queue
-        if not self._purse.offers(queue) or job.status.version or group_name(job) in ledger.ensured:
+        if not self._purse.offers(queue) or job.status.version:
+            return False
+        if ledger.had_credit or group_name(job) in ledger.ensured:
             return False
         if len(self._pods.of(job.metadata.uid)):
             return False  # somebody has taken its podgroup away, or it is there and we hear of it late

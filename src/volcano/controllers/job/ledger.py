@@ -47,6 +47,8 @@ class Ledger:
     """The notes of the last plan that had any."""
     awaits_podgroup: bool = False
     """The last look found none, and has made no pods without its word."""
+    had_credit: bool = False
+    """Its podgroup was to be made as let in: once, whatever came of it, for others wait for the credit, too."""
     podgroup_gone: str = ""
     """UID of a podgroup we deleted and may still see."""
     synced_at: float = float("-inf")
