@@ -126,12 +126,13 @@ def run(root: Path, load: Load, who: str, *, audited: bool) -> dict[str, Any]:
 def at_rest(cluster: clusters.Cluster) -> float:
     """Wait until nothing is written any more, whatever was put off; returns how many seconds that took."""
     began, before = time.monotonic(), asyncio.run(requests_so_far(cluster.kubeconfig))
-    while True:
+    while time.monotonic() < began + PATIENCE_SECONDS:
         time.sleep(QUIET_SECONDS)
         now = asyncio.run(requests_so_far(cluster.kubeconfig))
         if writes(now - before) <= FEW:
             return round(time.monotonic() - began, 1)
         before = now
+    raise SystemExit(f"still writing {PATIENCE_SECONDS:.0f} s after the last pod ran")
 
 
 def ratios(load: Load, ours: dict[str, Any], floor: dict[str, Any]) -> dict[str, float]:

@@ -68,6 +68,19 @@ def test_all_or_a_part_of_it_is_let_in_as_there_is_room_for_twice_as_much(
     assert credits_of(world) == {"q": granted}
 
 
+def test_of_several_queues_in_a_rush_none_takes_the_room_of_the_others() -> None:
+    """Each could have 500 for itself: there are 1,000 beside the job that has just been let in."""
+    world = world_of(OVERCOMMIT, "{name: capacity}")
+    world.update("nodes", node("n0", cpu=1001, memory="10Ti"))
+    others = ("a", "b", "c")
+    for name in others:
+        world.add("queues", queue(name))
+
+    granted = credits_of(world, **dict.fromkeys(("q", *others), Wish(256, EACH, queues=4)))
+
+    assert granted == dict.fromkeys(("q", *others), 64)
+
+
 def test_the_cluster_has_to_have_room_as_well() -> None:
     world = world_of(OVERCOMMIT, "{name: proportion}")
     world.update("nodes", node("n0", cpu=129, memory="10Ti"))

@@ -371,6 +371,41 @@ async def test_where_there_is_no_room_it_is_asked_for_again_after_a_pause() -> N
     assert setting.cycle() == {"q": Wish(GROUPS, EACH)}
 
 
+@played
+async def test_when_there_is_no_room_left_what_was_told_is_taken_back() -> None:
+    setting = Setting()
+    async with setting.running():
+        setting.come(RUSH)
+        setting.cycle()
+        await until(setting.told)
+        setting.come(GROUPS // 2, podgroup(phase="Inqueue"))
+        setting.cycle(room=0)
+        await until(lambda: setting.told() is None)
+
+
+@played
+async def test_how_large_they_are_is_learned_anew_after_a_pause() -> None:
+    """One that was larger than all others has made room look scarce."""
+    setting = Setting()
+    setting.come(1, podgroup(each={**EACH, "cpu": "500"}))
+    setting.come(RUSH)
+    assert setting.cycle(room=0) == {"q": Wish(GROUPS, {**EACH, "cpu": "500"})}
+
+    setting.seconds += PAUSE_SECONDS
+    setting.come(RUSH)
+    assert setting.cycle() == {"q": Wish(GROUPS, EACH)}
+
+
+@played
+async def test_queues_hear_how_many_of_them_are_in_a_rush() -> None:
+    setting = Setting()
+    for name in ("q", "other"):
+        setting.come(RUSH, podgroup(queue=name))
+    setting.come(1, podgroup(queue="calm"))
+
+    assert setting.cycle() == dict.fromkeys(("q", "other"), Wish(GROUPS, EACH, queues=2))
+
+
 @pytest.mark.parametrize("refusal", [Forbidden("no"), NotLeading("another does"), ConnectionResetError()], ids=repr)
 @played
 async def test_where_it_cannot_be_told_it_is_asked_for_again_after_a_pause(refusal: Exception) -> None:
@@ -497,6 +532,7 @@ async def test_a_burst_of_jobs_makes_a_scheduler_let_the_next_ones_in(monkeypatc
         await until(lambda: heir.is_ready() is None)
         stop.set()
         await running
+        heir.credits.take_over()  # whatever it has been given, it would ask for more
         assert heir.credits.wishes() == {}  # what it finds at its start is no rush
 
         await until(lambda: _told(b.client))

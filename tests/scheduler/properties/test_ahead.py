@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from unittest import mock
 
 import pytest
 from hypothesis import given, strategies as st
 
 from tests.scheduler.properties.test_properties import FEW, THOUSANDS
-from tests.scheduler.properties.worlds import GPU, TREE, WORLDS, Draw, build
-from volcano.scheduler.actions import enqueue
+from tests.scheduler.properties.worlds import GPU, WORLDS, Draw, build
 from volcano.scheduler.cluster.credit import Wish, Wishes
 from volcano.scheduler.framework import conf as conf_file, registry as registries
 from volcano.testing.builders import gang
@@ -21,27 +19,44 @@ CONF = """
 actions: "enqueue"
 tiers:
 - plugins: [{{name: priority}}, {{name: gang}}]
-- plugins: [{{name: predicates}}, {{name: overcommit}}, {{name: {shares}}}]
+- plugins: [{{name: predicates}}, {plugins}]
 """
-SHARES = ("proportion", "capacity", "capacity, enableHierarchy: true")
+ADMITTING = {
+    "overcommit": "{name: overcommit}",
+    "proportion": "{name: proportion}",
+    "capacity": "{name: capacity}",
+    "capacity-tree": "{name: capacity, enableHierarchy: true}",
+    "overcommit-proportion": "{name: overcommit}, {name: proportion}",
+    "overcommit-capacity": "{name: overcommit}, {name: capacity}",
+}
+"""Alone, for where there are two the stricter one hides what the other one does."""
 GROUPS = 16
 EACH = st.fixed_dictionaries({"cpu": st.sampled_from(("0", "50m", "1", "2"))}, optional={GPU: st.just("1")})
-QUEUES = st.sampled_from(tuple(TREE))
 
 
-@pytest.mark.parametrize("shares", SHARES)
+def asking(draw: Draw) -> Draw:
+    """The same, where each job says what it needs, and queues have limits."""
+    jobs = tuple(replace(job, says_resources=True, queue="a1" if job.queue == "b" else job.queue) for job in draw.jobs)
+    return replace(draw, jobs=jobs, queues=tuple(replace(one, capability=one.capability or 16) for one in draw.queues))
+
+
+CLUSTERS = WORLDS.map(asking) | WORLDS
+QUEUES = st.sampled_from(("a1", "a1", "a2", "a", "b"))
+
+
+@pytest.mark.parametrize("plugins", ADMITTING)
 @FEW
-@given(WORLDS, QUEUES, EACH)
-def test_all_of_them_are_let_in_when_they_come(shares: str, draw: Draw, queue: str, each: dict[str, str]) -> None:
-    _all_are_let_in(shares, draw, queue, each)
+@given(CLUSTERS, QUEUES, EACH)
+def test_all_of_them_are_let_in_when_they_come(plugins: str, draw: Draw, queue: str, each: dict[str, str]) -> None:
+    _all_are_let_in(plugins, draw, queue, each)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("shares", SHARES)
+@pytest.mark.parametrize("plugins", ADMITTING)
 @THOUSANDS
-@given(WORLDS, QUEUES, EACH)
-def test_thousands_are_let_in(shares: str, draw: Draw, queue: str, each: dict[str, str]) -> None:
-    _all_are_let_in(shares, draw, queue, each)
+@given(CLUSTERS, QUEUES, EACH)
+def test_thousands_are_let_in(plugins: str, draw: Draw, queue: str, each: dict[str, str]) -> None:
+    _all_are_let_in(plugins, draw, queue, each)
 
 
 def test_there_is_something_to_let_in() -> None:
@@ -49,7 +64,7 @@ def test_there_is_something_to_let_in() -> None:
     found = []
 
     @FEW
-    @given(WORLDS, QUEUES, EACH)
+    @given(CLUSTERS, QUEUES, EACH)
     def look(draw: Draw, queue: str, each: dict[str, str]) -> None:
         found.append(_granted("proportion", draw, queue, each)[0])
 
@@ -58,13 +73,13 @@ def test_there_is_something_to_let_in() -> None:
     assert not all(found)
 
 
-def _all_are_let_in(shares: str, draw: Draw, queue: str, each: Mapping[str, str]) -> None:
+def _all_are_let_in(plugins: str, draw: Draw, queue: str, each: Mapping[str, str]) -> None:
     """They come in the next cycle, and nothing else happens meanwhile."""
-    groups, admitted = _granted(shares, draw, queue, each)
+    groups, admitted = _granted(plugins, draw, queue, each)
     jobs = tuple(
         replace(job, phase="Inqueue") if f"default/g{n}" in admitted else job for n, job in enumerate(draw.jobs)
     )
-    world = _world(shares, replace(draw, jobs=jobs))
+    world = _world(plugins, replace(draw, jobs=jobs))
     for number in range(groups):
         world.add_gang(gang(f"new-{number}", pods=[], queue=queue, phase="Pending", min_resources=each, created=100))
 
@@ -73,16 +88,15 @@ def _all_are_let_in(shares: str, draw: Draw, queue: str, each: Mapping[str, str]
     assert [decided[f"default/new-{number}"].phase for number in range(groups)] == ["Inqueue"] * groups
 
 
-def _granted(shares: str, draw: Draw, queue: str, each: Mapping[str, str]) -> tuple[int, set[str]]:
+def _granted(plugins: str, draw: Draw, queue: str, each: Mapping[str, str]) -> tuple[int, set[str]]:
     """How many are let in where there has to be room for them, not for twice as many; and who of the others is."""
-    world = _world(shares, draw)
-    world.cluster.index(Wishes).by_queue = {queue: Wish(GROUPS, each)}
-    with mock.patch.object(enqueue, "RESERVE", 1):
-        decisions = world.cycle()
+    world = _world(plugins, draw)
+    world.cluster.index(Wishes).by_queue = {queue: Wish(GROUPS, each, queues=0)}
+    decisions = world.cycle()
     return decisions.credits[queue], {key for key, decided in decisions.podgroups.items() if decided.phase == "Inqueue"}
 
 
-def _world(shares: str, draw: Draw) -> World:
+def _world(plugins: str, draw: Draw) -> World:
     world = build(draw, "default")
-    world.conf = conf_file.parse(CONF.format(shares=shares), registries.built_in().actions)
+    world.conf = conf_file.parse(CONF.format(plugins=ADMITTING[plugins]), registries.built_in().actions)
     return world

@@ -16,8 +16,6 @@ from volcano.scheduler.framework.plugin import Plugin
 from volcano.scheduler.framework.session import Session
 
 PER_JOB: Final = ("job_enqueueable", "job_enqueued")
-RESERVE: Final = 2
-"""So many times what is let in before it is there has to have room: other queues may be let in the same, meanwhile."""
 PARTS: Final = (1, 4, 16)
 """Where there is no room for all that a queue wishes, there may be for a part of it."""
 
@@ -56,7 +54,11 @@ class Enqueue(Action):
 
 
 def _ahead(session: Session, queue_name: str, wish: Wish) -> int:
-    """How many of the podgroups that a queue expects may be let in now. None where a plugin wants to see each."""
+    """How many of the podgroups that a queue expects may be let in now. None where a plugin wants to see each.
+
+    There has to be room for as many again, and for as many of each other queue that is in a rush: none of them knows
+    what the others are let in meanwhile.
+    """
     asked = [(type(callback.plugin), hook) for hook in PER_JOB for callback in session.hooks.callbacks(hook)]
     dimensions = session.cluster.dimensions
     if not all(_speaks_for(kind, hook) for kind, hook in asked) or not dimensions.knows(wish.each):
@@ -64,7 +66,7 @@ def _ahead(session: Session, queue_name: str, wish: Wish) -> int:
     queue, each = session.queues[queue_name], dimensions.vector(wish.each)
     for part in PARTS:
         groups = wish.groups // part
-        if session.hooks.all("admits_ahead", queue, each * (groups * RESERVE)):
+        if session.hooks.all("admits_ahead", queue, each * (groups * (1 + wish.queues))):
             return groups
     return 0
 

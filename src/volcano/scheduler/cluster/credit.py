@@ -17,6 +17,8 @@ class Wish(NamedTuple):
 
     groups: int
     each: Mapping[str, str]
+    queues: int = 1
+    """So many queues are in a rush, this one with them."""
 
 
 class Wishes:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from volcano.api import credit, quantity
 from volcano.api.credit import Credit
 from volcano.api.keys import ADMISSION_CREDIT
@@ -49,6 +51,9 @@ PAUSE_SECONDS: Final = 10.0
 """Where a queue has no room for more, or may not be written, it is asked for again only then."""
 LOOK_SECONDS: Final = 5.0
 """So often it is asked whether a rush is over."""
+
+UNREAD_QUEUES: Final = QUEUES.as_type(msgspec.Raw)
+"""Nobody looks at the answers."""
 
 
 class Line:
@@ -122,10 +127,11 @@ class CreditLines:
 
     def wishes(self) -> Mapping[str, Wish]:
         now = self._clock()
+        rushing = sum(line.rush.lasts(now) for line in self._lines.values())
         wishing = {name: line for name, line in self._lines.items() if line.wishes(now)}
         for line in wishing.values():
             line.asked = line.each
-        return {name: Wish(GROUPS, line.asked) for name, line in wishing.items()}
+        return {name: Wish(GROUPS, line.asked, rushing) for name, line in wishing.items()}
 
     def grant(self, credits_: Mapping[str, int]) -> None:
         """A cycle has found room for so many podgroups."""
@@ -136,7 +142,9 @@ class CreditLines:
             if line is None:
                 continue
             if not groups:
-                line.rests_until = now + PAUSE_SECONDS
+                line.take_back()
+                line.each, line.rests_until = {}, now + PAUSE_SECONDS  # until then the largest may be another
+                self._queue.add(queue)
                 continue
             line.left, line.ends = groups, now + VALID_SECONDS
             line.granted = Credit(
@@ -185,7 +193,7 @@ class CreditLines:
             return
         body: JsonObject = {"metadata": {"uid": queue.metadata.uid, "annotations": {ADMISSION_CREDIT: wanted}}}
         try:
-            await self._client.patch(QUEUES, name, body)
+            await self._client.patch(UNREAD_QUEUES, name, body)
         except NotFound:
             return
         except (ApiError, OSError, TimeoutError) as problem:

@@ -21,7 +21,7 @@ Seconds = tuple[float, float]
 PATIENCE_SECONDS: Final = 1.0
 """What will change again in a moment waits for that."""
 LOOK_SECONDS: Final = 5.0
-"""In a rush, so often it is asked whether it is over."""
+"""In a rush, so often it is asked whether it is over, and what is due."""
 
 AT_ONCE: Final[Seconds] = (0.0, 0.0)
 NUMBERS: Final[Seconds] = (PATIENCE_SECONDS, LOOK_SECONDS)
