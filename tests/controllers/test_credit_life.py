@@ -20,6 +20,7 @@ from volcano.api import keys, resources
 from volcano.api.meta import JsonObject
 from volcano.controllers.job.after import FORBIDDEN
 from volcano.controllers.job.controller import JobController
+from volcano.controllers.job.perform import PODGROUP_PATIENCE_SECONDS
 from volcano.controllers.job.sync import QueueClosed
 
 EACH = {"count/pods": "2", "pods": "2"}
@@ -233,7 +234,7 @@ def test_a_job_that_is_refused_spends_once_and_then_waits_for_its_turn() -> None
 
 @pytest.mark.parametrize("phase", ["Pending", "Inqueue"])
 def test_pods_wait_for_the_word_on_a_podgroup_that_was_made_before(phase: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process before this one was killed as it had made it."""
+    """A process before this one was killed as it had made it. They are made as soon as the watch shows it, let in."""
     warnings: list[Any] = []
     monkeypatch.setattr(Silent, "record", lambda _, *words: warnings.append(words))
     container = {"name": "c", "image": "i"}
@@ -256,9 +257,10 @@ def test_pods_wait_for_the_word_on_a_podgroup_that_was_made_before(phase: str, m
             meta = {"name": f"a-{uid}", "namespace": "ns", "ownerReferences": [owner]}
             server.put("podgroups", f"ns/a-{uid}", {"metadata": meta, "spec": {"queue": "q"}})
             server.patch("podgroups", f"ns/a-{uid}", {"status": {"phase": phase}})
+            server.break_watches("podgroups", forget=True)
             await life.pause(5.0)
             assert not server.objects["pods"]
-        await life.pause(1.0)
+        await life.pause(PODGROUP_PATIENCE_SECONDS / 3)
         assert len(server.objects["pods"]) == (2 if phase == "Inqueue" else 0)
         await life.scheduler_admits()
         await life.pause(1.0)
