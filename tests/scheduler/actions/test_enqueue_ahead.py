@@ -122,6 +122,16 @@ def test_a_queue_whose_jobs_have_gone_as_fast_as_they_came(plugin: str, granted:
     assert credits_of(world, idle=Wish(256, EACH)) == {"idle": granted}
 
 
+@pytest.mark.parametrize(("claimed", "granted"), [(0, 16), (20, 0)])
+def test_what_other_queues_below_the_same_one_have_been_let_in_counts(claimed: int, granted: int) -> None:
+    world = world_of(OVERCOMMIT, "{name: capacity, enableHierarchy: true}")
+    world.add("queues", queue("above", parent="root", capability={"cpu": 40}))
+    world.add("queues", queue("one", parent="above"), queue("other", parent="above"))
+    world.add_gang(gang("admitted", pods=[], queue="other", phase="Inqueue", min_resources={"cpu": claimed}))
+
+    assert credits_of(world, one=Wish(256, EACH)) == {"one": granted}
+
+
 def test_jobs_belong_into_the_queues_below() -> None:
     """This queue has no job yet of which that would be said."""
     world = world_of(OVERCOMMIT, "{name: capacity, enableHierarchy: true}")

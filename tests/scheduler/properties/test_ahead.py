@@ -35,13 +35,15 @@ EACH = st.fixed_dictionaries({"cpu": st.sampled_from(("0", "50m", "1", "2"))}, o
 
 
 def asking(draw: Draw) -> Draw:
-    """The same, where each job says what it needs, and queues have limits."""
-    jobs = tuple(replace(job, says_resources=True, queue="a1" if job.queue == "b" else job.queue) for job in draw.jobs)
-    return replace(draw, jobs=jobs, queues=tuple(replace(one, capability=one.capability or 16) for one in draw.queues))
+    """The same, where each job says what it needs, and most are in two queues whose parent has less than both may."""
+    jobs = tuple(replace(job, says_resources=True, queue="a2" if job.queue == "b" else job.queue) for job in draw.jobs)
+    parent, *others = draw.queues
+    limits = (replace(parent, capability=8), *(replace(one, capability=one.capability or 16) for one in others))
+    return replace(draw, jobs=jobs, queues=limits)
 
 
 CLUSTERS = WORLDS.map(asking) | WORLDS
-QUEUES = st.sampled_from(("a1", "a1", "a2", "a", "b"))
+QUEUES = st.sampled_from(("a1", "a2", "a2", "a", "b"))
 
 
 @pytest.mark.parametrize("plugins", ADMITTING)
