@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from tests.e2e.harness import SECONDS, Cluster, vcjob
+from tests.e2e.rush import INQUEUE, Flow
 from tests.waiting import eventually, until
 from volcano.api.keys import ADMISSION_CREDIT
 from volcano.api.resources import JOBS, PODGROUPS, PODS, QUEUES
@@ -18,10 +21,8 @@ from volcano.kube.client import Client
 pytestmark = pytest.mark.xdist_group("e2e")
 
 NAMESPACE = "rush"
-AT_ONCE = 10
-PAUSE_SECONDS = 0.1
-ENOUGH = 150
-"""Jobs; more where the first podgroup on credit comes later."""
+BEFORE, AFTER = 120, 30
+"""Jobs that the scheduler hears of all at once, however slow the machine is, and jobs that come afterwards."""
 
 
 @contextmanager
@@ -55,9 +56,9 @@ def credit(cluster: Cluster, queue: str) -> str | None:
 def test_the_last_jobs_of_a_rush_find_themselves_let_in(local_cluster: Cluster) -> None:
     local_cluster.ensure_namespace(NAMESPACE)
     with queue(local_cluster, "rush"):
-        jobs, born = local_cluster.talk(rush)
+        jobs, born = local_cluster.talk(lambda client: rush(client, local_cluster))
 
-        assert list(born.values())[:50] == ["Pending"] * 50
+        assert list(born.values())[:BEFORE] == ["Pending"] * BEFORE
         eventually("all jobs to be completed", lambda: phases(local_cluster) == ["Completed"] * jobs, SECONDS)
         assert len(local_cluster.list(PODS, NAMESPACE)) == jobs
         eventually("the credit to be taken back", lambda: credit(local_cluster, "rush") is None)
@@ -69,33 +70,28 @@ def phases(cluster: Cluster) -> list[str]:
     return [job.get("status", {}).get("state", {}).get("phase", "") for job in cluster.list(JOBS, NAMESPACE)]
 
 
-async def rush(client: Client) -> tuple[int, dict[str, str]]:
-    """Submit jobs until their podgroups are Inqueue when they are made; how many, and how each podgroup was made."""
-    born: dict[str, str] = {}
-    start = (await client.list(PODGROUPS.untyped, NAMESPACE)).resource_version
+async def rush(client: Client, cluster: Cluster) -> tuple[int, dict[str, str]]:
+    """Jobs come until some are let in before they are there: how many, and how the podgroup of each was made."""
+    flow = Flow(client, NAMESPACE, lambda number: vcjob(f"small-{number}", "true", cpu="1m", queue="rush"))
+    async with flow.watched(), asyncio.timeout(SECONDS):
+        while INQUEUE not in flow.born.values():  # a second time where the controllers hear of it when it is over
+            with paused(cluster, "vc-scheduler"):
+                await flow.submit(BEFORE)
+                await flow.until_born()
+            await until(lambda: credit(cluster, "rush"))
+            await flow.submit(AFTER)
+            await flow.until_born()
+    return flow.count, flow.born
 
-    async def look() -> None:
-        async for event in client.watch(PODGROUPS.untyped, NAMESPACE, resource_version=start):
-            if event.type == "ADDED":
-                born[event.object["metadata"]["name"]] = event.object.get("status", {}).get("phase") or "Pending"
 
-    async def submit() -> int:
-        count = 0
-        while count < ENOUGH or "Inqueue" not in born.values():
-            some = [vcjob(f"small-{count + number}", "true", cpu="1m", queue="rush") for number in range(AT_ONCE)]
-            await asyncio.gather(*(client.create(JOBS.untyped, job, NAMESPACE) for job in some))
-            count += AT_ONCE
-            await asyncio.sleep(PAUSE_SECONDS)
-        return count
-
-    looking = asyncio.create_task(look())
+@contextmanager
+def paused(cluster: Cluster, daemon: str) -> Iterator[None]:
+    process = cluster.pid(daemon)
+    os.kill(process, signal.SIGSTOP)
     try:
-        async with asyncio.timeout(SECONDS):
-            count = await submit()
-        await until(lambda: len(born) == count)
+        yield
     finally:
-        looking.cancel()
-    return count, born
+        os.kill(process, signal.SIGCONT)
 
 
 # What users of a queue see of it

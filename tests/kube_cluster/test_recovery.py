@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -9,9 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.rush import AT_ONCE, Flow
 from tests.kube_cluster import control_plane, crashing, volcano
 from tests.kube_cluster.jobs import gang
-from tests.waiting import eventually
+from tests.waiting import eventually, until
+from volcano.api.keys import ADMISSION_CREDIT
+from volcano.kube import config
+from volcano.kube.client import Client
+from volcano.kube.transport import HttpTransport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +95,56 @@ def test_leaders_that_are_stopped_and_go_on_when_others_lead(place: Place, secon
         place.runs(f"beside-{seconds}")
     place.runs(f"leading-again-{seconds}")
     place.were_done_once(names, 2)
+
+
+def test_leaders_that_are_killed_in_a_rush(place: Place) -> None:
+    """Podgroups are let in before they are there, and whoever counted on that is gone: no job waits for ever."""
+    jobs = {f"rush-{number}" for number in range(asyncio.run(killed_in_a_rush(place)))}
+
+    eventually("all jobs to be completed", lambda: completed(place) >= jobs, 200, pause=0.5)
+    place.were_done_once(jobs, 1)
+    place.kubectl("delete", "vcjob", "--all", "--wait=false")
+    eventually("no podgroup to be let in in advance", lambda: not credit(place))
+    place.runs("after-the-rush")  # by the daemons that the next tests find
+
+
+def completed(place: Place) -> set[str]:
+    jobs = place.kubectl.get("vcjob")["items"]
+    return {
+        job["metadata"]["name"] for job in jobs if job.get("status", {}).get("state", {}).get("phase") == "Completed"
+    }
+
+
+async def killed_in_a_rush(place: Place) -> int:
+    """How many jobs came."""
+    scheduler, controllers = LEADERS
+    place.programs.stop(scheduler)
+    volcano.start_scheduler(place.root, place.programs, place.address, scheduler, crashing.LEASE, hastily)
+    client = Client(HttpTransport(config.load(str(place.address.kubeconfig))))
+    try:
+        await until(lambda: place.leads(scheduler))
+        flow = Flow(client, "default", lambda number: gang(f"rush-{number}", 1, "true", cpu="1m"))
+        async with flow.watched(), asyncio.timeout(120):
+            await flow.submit_until_let_in()
+            for victims in ([controllers], [scheduler], LEADERS):
+                await flow.submit(AT_ONCE)
+                for victim in victims:
+                    place.programs.restart(victim)
+                await flow.submit(2 * AT_ONCE)
+        return flow.count
+    finally:
+        await client.close()
+        place.programs.stop(scheduler)
+        volcano.start_scheduler(place.root, place.programs, place.address, scheduler, crashing.LEASE)
+
+
+def hastily(_module: str) -> list[str]:
+    return volcano.plainly("tests.kube_cluster.hasty")
+
+
+def credit(place: Place) -> str | None:
+    found: str | None = place.kubectl.get("queue", "default")["metadata"].get("annotations", {}).get(ADMISSION_CREDIT)
+    return found
 
 
 def test_webhooks_that_do_not_answer(place: Place) -> None:
