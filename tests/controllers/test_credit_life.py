@@ -40,7 +40,7 @@ async def rush(groups: int) -> AsyncIterator[Bench]:
         controller = job_controller(world)
         await until(lambda: controller.mailroom.read)
         await world.client.patch(resources.QUEUES, "default", credit(groups))
-        await until(lambda: controller._purse.offers("default"))
+        await until(lambda: controller._balance.offers("default"))
         await until(lambda: are_open(world))
         world.wire.writes.clear()
         yield world
@@ -113,7 +113,7 @@ def test_a_job_that_starts_again_waits_for_its_turn() -> None:
 
             await world.admit()
             await until(lambda: world.has_pods(2))
-            assert job_controller(world)._purse._left["default"] == {"a": 4}
+            assert job_controller(world)._balance._left["default"] == {"a": 4}
 
     asyncio.run(main())
 
@@ -183,7 +183,7 @@ def test_a_job_that_waits_for_another_one_is_let_in_when_it_begins() -> None:
             await until(lambda: world.has_pods(2, "before"))
             await world.reaches("Pending", "after")
             assert await world.pods("after") == {}
-            assert job_controller(world)._purse.offers("default")
+            assert job_controller(world)._balance.offers("default")
 
             await world.set_phases("Running", "before")
             await world.set_phases("Succeeded", "before")
@@ -212,7 +212,7 @@ def test_a_queue_that_is_closed_meanwhile_lets_nobody_in() -> None:
 
             await until(told)
             assert made(world).count("podgroups") == 1
-            assert controller._purse.offers("default")
+            assert controller._balance.offers("default")
 
     asyncio.run(main())
 
@@ -230,7 +230,7 @@ def test_a_job_that_is_refused_spends_once_and_then_waits_for_its_turn() -> None
             world.wire.forbidden = ""
             await world.admit()
             await until(lambda: world.has_pods(2))
-            assert job_controller(world)._purse._left["default"] == {"a": 8}
+            assert job_controller(world)._balance._left["default"] == {"a": 8}
 
     asyncio.run(main())
 
@@ -271,7 +271,7 @@ def test_pods_wait_for_the_word_on_a_podgroup_that_was_made_before(phase: str, m
         await life.scheduler_admits()
         await life.pause(1.0)
         assert len(server.objects["pods"]) == 2
-        assert life.jobs._purse._left["q"] == {"a": 8}
+        assert life.jobs._balance._left["q"] == {"a": 8}
         await life.stop()
 
     run(story())

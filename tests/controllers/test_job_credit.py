@@ -19,7 +19,7 @@ from volcano.api.scheduling import PodGroup, Queue
 from volcano.controllers.job import machine
 from volcano.controllers.job.after import Hold
 from volcano.controllers.job.controller import FIRST_MAIL, JobController
-from volcano.controllers.job.credit import REMEMBERED, Purse
+from volcano.controllers.job.credit import REMEMBERED, CreditBalance
 from volcano.controllers.job.events import SYNC
 from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.ledger import Ledger
@@ -44,33 +44,33 @@ def queue(text: str | None = None, name: str = "q", uid: str = "1", **annotation
 
 
 class Held:
-    """A purse that is shown one queue after the other, as by a watch."""
+    """A balance that is shown one queue after the other, as by a watch."""
 
     def __init__(self, first: Queue) -> None:
-        self.purse = Purse()
+        self.balance = CreditBalance()
         self.present = first
         self.added(first)
 
     def added(self, found: Queue) -> None:
-        assert self.purse.callbacks.on_add is not None
-        self.purse.callbacks.on_add(found)
+        assert self.balance.callbacks.on_add is not None
+        self.balance.callbacks.on_add(found)
         self.present = found
 
     def shows(self, text: str | None, **annotations: str) -> None:
-        assert self.purse.callbacks.on_update is not None
+        assert self.balance.callbacks.on_update is not None
         later = queue(text, **annotations)
-        self.purse.callbacks.on_update(self.present, later)
+        self.balance.callbacks.on_update(self.present, later)
         self.present = later
 
     def deleted(self) -> None:
-        assert self.purse.callbacks.on_delete is not None
-        self.purse.callbacks.on_delete(self.present)
+        assert self.balance.callbacks.on_delete is not None
+        self.balance.callbacks.on_delete(self.present)
 
     def spent(self) -> int:
         """How many podgroups may be made now; they are."""
         count = 0
-        while count < 100 and self.purse.covers("q", "volcano", EACH, NOW):
-            self.purse.spend("q")
+        while count < 100 and self.balance.covers("q", "volcano", EACH, NOW):
+            self.balance.spend("q")
             count += 1
         return count
 
@@ -84,7 +84,7 @@ def test_a_credit_is_worth_as_many_podgroups_as_it_says() -> None:
 
     held.shows(credit())
     assert held.spent() == 2
-    assert not held.purse.offers("q")
+    assert not held.balance.offers("q")
 
 
 def test_a_credit_that_was_there_before_us_may_be_spent_already() -> None:
@@ -99,7 +99,7 @@ def test_a_credit_that_was_there_before_us_may_be_spent_already() -> None:
 def test_other_changes_of_a_queue_neither_spend_nor_refill() -> None:
     held = Held(queue())
     held.shows(credit())
-    held.purse.spend("q")
+    held.balance.spend("q")
     held.shows(credit(), mine="too")
     assert held.spent() == 1
     held.shows(credit())
@@ -120,8 +120,8 @@ def test_two_schedulers_that_write_over_each_other_get_no_more_than_they_gave() 
     for _ in range(5):
         for id_ in ("a", "b"):
             held.shows(credit(id_))
-            if held.purse.offers("q"):
-                held.purse.spend("q")
+            if held.balance.offers("q"):
+                held.balance.spend("q")
                 total += 1
     assert total == 4
 
@@ -132,7 +132,7 @@ def test_two_schedulers_that_write_over_each_other_get_no_more_than_they_gave() 
 def test_what_was_taken_back_or_cannot_be_read_is_worth_nothing(gone: str | None) -> None:
     held = Held(queue())
     held.shows(credit())
-    held.purse.spend("q")
+    held.balance.spend("q")
     held.shows(gone)
     assert held.spent() == 0
 
@@ -158,7 +158,7 @@ def test_only_a_queues_last_credits_are_remembered() -> None:
         assert held.spent() == 2
     held.shows(credit(str(3 * REMEMBERED - 2)))
     assert held.spent() == 0
-    assert len(held.purse._left["q"]) == REMEMBERED
+    assert len(held.balance._left["q"]) == REMEMBERED
 
 
 def test_a_credit_that_came_while_another_process_led_may_be_spent_already() -> None:
@@ -178,7 +178,7 @@ def test_many_jobs_at_once_spend_no_more_than_there_is() -> None:
     let_in = 0
     for number in range(20):
         if desk.has_credit(job(name=f"j{number}")):
-            desk.controller._purse.spend("q")
+            desk.controller._balance.spend("q")
             let_in += 1
     assert let_in == 7
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.scheduler.plugins.test_extender import Service
-from volcano.scheduler.cluster.credit import Wish, Wishes
+from volcano.scheduler.cluster.credit import CreditRequest, CreditRequests
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.cluster.queues import Queue
 from volcano.scheduler.cluster.resources import Vector
@@ -41,16 +41,16 @@ def world_of(
     )
 
 
-def credits_of(world: World, **wishes: Wish) -> dict[str, int]:
+def credits_of(world: World, **requests: CreditRequest) -> dict[str, int]:
     """What a cycle grants, in which the waiting job has been let in as well."""
-    world.cluster.index(Wishes).by_queue = wishes or {"q": Wish(256, EACH)}
+    world.cluster.index(CreditRequests).by_queue = requests or {"q": CreditRequest(256, EACH)}
     decisions = world.cycle()
     assert decisions.podgroups["default/waiting"].phase == "Inqueue"
     assert decisions.warnings == []
     return decisions.credits
 
 
-def test_nobody_wishes_and_nobody_gets_anything() -> None:
+def test_nobody_asks_and_nobody_gets_anything() -> None:
     assert world_of(OVERCOMMIT, "{name: proportion}").cycle().credits == {}
 
 
@@ -76,7 +76,7 @@ def test_of_several_queues_in_a_rush_none_takes_the_room_of_the_others() -> None
     for name in others:
         world.add("queues", queue(name))
 
-    granted = credits_of(world, **dict.fromkeys(("q", *others), Wish(256, EACH, queues=4)))
+    granted = credits_of(world, **dict.fromkeys(("q", *others), CreditRequest(256, EACH, queues=4)))
 
     assert granted == dict.fromkeys(("q", *others), 64)
 
@@ -89,26 +89,26 @@ def test_the_cluster_has_to_have_room_as_well() -> None:
 
 
 def test_what_asks_for_nothing_finds_room_everywhere() -> None:
-    assert credits_of(world_of(OVERCOMMIT, "{name: proportion}", capability=1), q=Wish(256, {})) == {"q": 256}
+    assert credits_of(world_of(OVERCOMMIT, "{name: proportion}", capability=1), q=CreditRequest(256, {})) == {"q": 256}
 
 
 def test_each_queue_is_answered_for_itself() -> None:
     world = world_of(OVERCOMMIT, "{name: capacity}")
     world.add("queues", queue("small", capability={"cpu": 40}))
 
-    assert credits_of(world, q=Wish(256, EACH), small=Wish(256, EACH)) == {"q": 256, "small": 16}
+    assert credits_of(world, q=CreditRequest(256, EACH), small=CreditRequest(256, EACH)) == {"q": 256, "small": 16}
 
 
 def test_a_queue_that_is_not_there_gets_no_answer() -> None:
     world = world_of(OVERCOMMIT, "{name: proportion}")
 
-    assert credits_of(world, gone=Wish(256, EACH), q=Wish(256, EACH)) == {"q": 256}
+    assert credits_of(world, gone=CreditRequest(256, EACH), q=CreditRequest(256, EACH)) == {"q": 256}
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
 def test_a_queue_that_is_closed_lets_nobody_in(plugin: str) -> None:
     world = world_of(OVERCOMMIT, f"{{name: {plugin}}}", state="Closed")
-    world.cluster.index(Wishes).by_queue = {"q": Wish(256, EACH)}
+    world.cluster.index(CreditRequests).by_queue = {"q": CreditRequest(256, EACH)}
 
     assert world.cycle().credits == {"q": 0}
 
@@ -119,7 +119,7 @@ def test_a_queue_whose_jobs_have_gone_as_fast_as_they_came(plugin: str, granted:
     world = world_of(OVERCOMMIT, f"{{name: {plugin}}}")
     world.add("queues", queue("idle"))
 
-    assert credits_of(world, idle=Wish(256, EACH)) == {"idle": granted}
+    assert credits_of(world, idle=CreditRequest(256, EACH)) == {"idle": granted}
 
 
 @pytest.mark.parametrize(("claimed", "granted"), [(0, 16), (20, 0)])
@@ -129,7 +129,7 @@ def test_what_other_queues_below_the_same_one_have_been_let_in_counts(claimed: i
     world.add("queues", queue("one", parent="above"), queue("other", parent="above"))
     world.add_gang(gang("admitted", pods=[], queue="other", phase="Inqueue", min_resources={"cpu": claimed}))
 
-    assert credits_of(world, one=Wish(256, EACH)) == {"one": granted}
+    assert credits_of(world, one=CreditRequest(256, EACH)) == {"one": granted}
 
 
 def test_jobs_belong_into_the_queues_below() -> None:
@@ -137,7 +137,10 @@ def test_jobs_belong_into_the_queues_below() -> None:
     world = world_of(OVERCOMMIT, "{name: capacity, enableHierarchy: true}")
     world.add("queues", queue("above", parent="root"), queue("below", parent="above"))
 
-    assert credits_of(world, above=Wish(256, EACH), below=Wish(256, EACH)) == {"above": 0, "below": 256}
+    assert credits_of(world, above=CreditRequest(256, EACH), below=CreditRequest(256, EACH)) == {
+        "above": 0,
+        "below": 256,
+    }
 
 
 def test_a_resource_that_nothing_and_nobody_has_told_of_is_not_let_in() -> None:
@@ -146,7 +149,7 @@ def test_a_resource_that_nothing_and_nobody_has_told_of_is_not_let_in() -> None:
     many = {f"example.com/r{number}": "0" for number in range(64)}
     width = world.cluster.dimensions.width
 
-    assert credits_of(world, q=Wish(256, many)) == {"q": 0}
+    assert credits_of(world, q=CreditRequest(256, many)) == {"q": 0}
     assert world.cluster.dimensions.width == width
 
 
@@ -211,7 +214,7 @@ def test_it_has_no_word_where_that_is_switched_off() -> None:
 
 def test_a_plugin_that_raises_lets_nobody_in_and_the_cycle_goes_on() -> None:
     world = world_of(OVERCOMMIT, "{name: mine}", mine=[Raises])
-    world.cluster.index(Wishes).by_queue = {"q": Wish(256, EACH)}
+    world.cluster.index(CreditRequests).by_queue = {"q": CreditRequest(256, EACH)}
 
     decisions = world.cycle()
 

@@ -22,9 +22,9 @@ from volcano.api.scheduling import PodGroup, Queue
 from volcano.kube.client import Client
 from volcano.kube.errors import Forbidden, NotFound
 from volcano.kube.fence import NotLeading
-from volcano.scheduler.cluster.credit import Wish
+from volcano.scheduler.cluster.credit import CreditRequest
 from volcano.scheduler.daemon import credit
-from volcano.scheduler.daemon.credit import GROUPS, PAUSE_SECONDS, RENEWED_SECONDS, VALID_SECONDS, CreditLines
+from volcano.scheduler.daemon.credit import GROUPS, PAUSE_SECONDS, RENEWED_SECONDS, VALID_SECONDS, CreditWriter
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.ingest import Feed
 from volcano.scheduler.daemon.server import Scheduler
@@ -68,7 +68,7 @@ class Setting:
 
     def __init__(self, **annotations: str | None) -> None:
         self.queues = {name: annotated(name, text) for name, text in (annotations or {"q": None}).items()}
-        self.lines = CreditLines(
+        self.writer = CreditWriter(
             cast("Client", self), cast("Feed", self), ["volcano"], clock=lambda: self.seconds, now=self.wall
         )
         self.seconds = 1000.0
@@ -95,13 +95,13 @@ class Setting:
 
     def come(self, count: int, group: PodGroup | None = None) -> None:
         for _ in range(count):
-            self.lines.arrived(group or podgroup())
+            self.writer.arrived(group or podgroup())
 
-    def cycle(self, room: int = GROUPS) -> Mapping[str, Wish]:
+    def cycle(self, room: int = GROUPS) -> Mapping[str, CreditRequest]:
         """What it is asked for; it has so much room."""
-        wishes = self.lines.wishes()
-        self.lines.grant(dict.fromkeys(wishes, room))
-        return wishes
+        requests = self.writer.requests()
+        self.writer.grant(dict.fromkeys(requests, room))
+        return requests
 
     async def looked(self) -> None:
         """Time for several looks at every queue."""
@@ -109,7 +109,7 @@ class Setting:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.lines.run())
+        task = asyncio.create_task(self.writer.run())
         try:
             yield
             assert not task.done()
@@ -146,26 +146,26 @@ async def test_many_at_once_are_one_until_they_have_stopped_coming() -> None:
     setting = Setting()
     setting.come(RUSH)
 
-    assert setting.lines.wishes() == {"q": Wish(GROUPS, EACH)}
+    assert setting.writer.requests() == {"q": CreditRequest(GROUPS, EACH)}
     setting.seconds += 3
-    assert setting.lines.wishes() == {"q": Wish(GROUPS, EACH)}
+    assert setting.writer.requests() == {"q": CreditRequest(GROUPS, EACH)}
     setting.seconds += 3
-    assert setting.lines.wishes() == {}
+    assert setting.writer.requests() == {}
 
 
 @pytest.mark.parametrize(("per_second", "is_rush"), [(5, False), (15, True)])
 @played
 async def test_many_in_the_long_run_are_one_as_well(per_second: int, is_rush: bool) -> None:
-    setting, wishes = Setting(), []
+    setting, requests = Setting(), []
     async with setting.running():
         for _ in range(20):
             setting.come(per_second)
             setting.seconds += 1
             await asyncio.sleep(0.02)  # a look at it meanwhile changes nothing
             setting.come(1)
-            wishes.append(setting.lines.wishes())
+            requests.append(setting.writer.requests())
 
-    assert any(wishes) == is_rush
+    assert any(requests) == is_rush
 
 
 @played
@@ -174,7 +174,7 @@ async def test_each_queue_has_its_own() -> None:
     setting.come(RUSH)
     setting.come(10, podgroup("other"))
 
-    assert list(setting.lines.wishes()) == ["q"]
+    assert list(setting.writer.requests()) == ["q"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ async def test_only_podgroups_that_the_job_controller_makes_count(owner: OwnerRe
     setting = Setting()
     setting.come(RUSH, podgroup(owner=owner))
 
-    assert setting.lines.wishes() == {}
+    assert setting.writer.requests() == {}
 
 
 @played
@@ -202,7 +202,7 @@ async def test_of_each_resource_the_largest_amount_is_asked_for() -> None:
     setting.come(1, podgroup(each={"cpu": "1", "memory": "512Mi"}))
     setting.come(1, podgroup(each={"nvidia.com/gpu": "1"}))
 
-    assert setting.lines.wishes()["q"].each == {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
+    assert setting.writer.requests()["q"].each == {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
 
 
 @pytest.mark.parametrize("odd", [{"cpu": "plenty"}, {"memory": "1XB"}], ids=str)
@@ -213,7 +213,7 @@ async def test_an_amount_that_nobody_can_read_spoils_nothing(odd: dict[str, str]
     setting.come(RUSH)
     setting.come(1, podgroup(each=odd))
 
-    assert setting.lines.wishes() == {"q": Wish(GROUPS, EACH)}
+    assert setting.writer.requests() == {"q": CreditRequest(GROUPS, EACH)}
 
 
 # What is told
@@ -236,9 +236,9 @@ async def test_a_larger_podgroup_that_came_during_the_cycle_has_not_been_asked_f
     setting = Setting()
     async with setting.running():
         setting.come(RUSH)
-        wishes = setting.lines.wishes()
+        requests = setting.writer.requests()
         setting.come(1, podgroup(each={"cpu": "8"}))
-        setting.lines.grant(dict.fromkeys(wishes, GROUPS))
+        setting.writer.grant(dict.fromkeys(requests, GROUPS))
         told = await until(setting.told)
 
     assert told.each == EACH
@@ -312,7 +312,7 @@ async def test_more_is_asked_for_when_half_of_it_has_come() -> None:
     setting.come(10)  # these have not been let in
     assert setting.cycle() == {}
     setting.come(1, podgroup(phase="Inqueue"))
-    assert setting.cycle() == {"q": Wish(GROUPS, EACH)}
+    assert setting.cycle() == {"q": CreditRequest(GROUPS, EACH)}
     assert setting.cycle() == {}
 
 
@@ -325,7 +325,7 @@ async def test_half_of_what_there_was_room_for_counts() -> None:
     setting.come(7, podgroup(phase="Inqueue"))
     assert setting.cycle() == {}
     setting.come(1, podgroup(phase="Inqueue"))
-    assert setting.cycle() == {"q": Wish(GROUPS, EACH)}
+    assert setting.cycle() == {"q": CreditRequest(GROUPS, EACH)}
 
 
 @played
@@ -338,7 +338,7 @@ async def test_more_is_asked_for_before_it_ends() -> None:
     setting.come(RUSH)
     assert setting.cycle() == {}
     setting.seconds += 0.2
-    assert setting.cycle() == {"q": Wish(GROUPS, EACH)}
+    assert setting.cycle() == {"q": CreditRequest(GROUPS, EACH)}
     assert setting.cycle() == {}
 
 
@@ -368,7 +368,7 @@ async def test_where_there_is_no_room_it_is_asked_for_again_after_a_pause() -> N
     setting.come(RUSH)
     assert setting.cycle() == {}
     setting.seconds += 0.2
-    assert setting.cycle() == {"q": Wish(GROUPS, EACH)}
+    assert setting.cycle() == {"q": CreditRequest(GROUPS, EACH)}
 
 
 @played
@@ -389,11 +389,11 @@ async def test_how_large_they_are_is_learned_anew_after_a_pause() -> None:
     setting = Setting()
     setting.come(1, podgroup(each={**EACH, "cpu": "500"}))
     setting.come(RUSH)
-    assert setting.cycle(room=0) == {"q": Wish(GROUPS, {**EACH, "cpu": "500"})}
+    assert setting.cycle(room=0) == {"q": CreditRequest(GROUPS, {**EACH, "cpu": "500"})}
 
     setting.seconds += PAUSE_SECONDS
     setting.come(RUSH)
-    assert setting.cycle() == {"q": Wish(GROUPS, EACH)}
+    assert setting.cycle() == {"q": CreditRequest(GROUPS, EACH)}
 
 
 @played
@@ -403,7 +403,7 @@ async def test_queues_hear_how_many_of_them_are_in_a_rush() -> None:
         setting.come(RUSH, podgroup(queue=name))
     setting.come(1, podgroup(queue="calm"))
 
-    assert setting.cycle() == dict.fromkeys(("q", "other"), Wish(GROUPS, EACH, queues=2))
+    assert setting.cycle() == dict.fromkeys(("q", "other"), CreditRequest(GROUPS, EACH, queues=2))
 
 
 @pytest.mark.parametrize("refusal", [Forbidden("no"), NotLeading("another does"), ConnectionResetError()], ids=repr)
@@ -422,7 +422,7 @@ async def test_where_it_cannot_be_told_it_is_asked_for_again_after_a_pause(refus
         setting.come(RUSH)
         assert setting.cycle() == {}
         setting.seconds += 0.2
-        assert setting.cycle() == {"q": Wish(GROUPS, EACH)}
+        assert setting.cycle() == {"q": CreditRequest(GROUPS, EACH)}
         await until(setting.told)
 
 
@@ -440,7 +440,7 @@ async def test_who_begins_to_lead_takes_back_what_others_have_left() -> None:
         none=None,
     )
     async with setting.running():
-        setting.lines.grant({})
+        setting.writer.grant({})
         await until(lambda: len(setting.written) == 3)
         await setting.looked()
 
@@ -451,15 +451,15 @@ async def test_who_begins_to_lead_takes_back_what_others_have_left() -> None:
 async def test_once_and_again_when_it_leads_again() -> None:
     setting = Setting()
     async with setting.running():
-        setting.lines.grant({})
+        setting.writer.grant({})
         await setting.looked()
         setting.queues["q"] = annotated("q", given_by("volcano"))
-        setting.lines.grant({})
+        setting.writer.grant({})
         await setting.looked()
         assert setting.written == []
 
-        setting.lines.take_over()
-        setting.lines.grant({})
+        setting.writer.take_over()
+        setting.writer.grant({})
         await until(lambda: setting.told() is None)
 
 
@@ -471,7 +471,7 @@ async def test_what_it_gave_when_it_led_before_is_not_given_again() -> None:
         setting.come(RUSH)
         setting.cycle()
         first = await until(setting.told)
-        setting.lines.take_over()
+        setting.writer.take_over()
         setting.queues["q"] = annotated("q", given_by("volcano"))
         setting.cycle()
         await until(lambda: len(setting.written) == 2)
@@ -491,8 +491,8 @@ async def test_a_queue_that_is_deleted_is_forgotten() -> None:
         del setting.queues["q"]
         setting.seconds += VALID_SECONDS
         setting.come(RUSH)
-        assert setting.lines.wishes()
-        await until(lambda: not setting.lines.wishes())
+        assert setting.writer.requests()
+        await until(lambda: not setting.writer.requests())
 
 
 @played
@@ -533,7 +533,7 @@ async def test_a_burst_of_jobs_makes_a_scheduler_let_the_next_ones_in(monkeypatc
         stop.set()
         await running
         heir.credits.take_over()  # whatever it has been given, it would ask for more
-        assert heir.credits.wishes() == {}  # what it finds at its start is no rush
+        assert heir.credits.requests() == {}  # what it finds at its start is no rush
 
         await until(lambda: _told(b.client))
         seconds += 60

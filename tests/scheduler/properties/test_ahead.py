@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from tests.scheduler.properties.test_properties import FEW, THOUSANDS
 from tests.scheduler.properties.worlds import GPU, WORLDS, Draw, build
-from volcano.scheduler.cluster.credit import Wish, Wishes
+from volcano.scheduler.cluster.credit import CreditRequest, CreditRequests
 from volcano.scheduler.framework import conf as conf_file, registry as registries
 from volcano.testing.builders import gang
 from volcano.testing.world import World
@@ -93,7 +93,7 @@ def _all_are_let_in(plugins: str, draw: Draw, queue: str, each: Mapping[str, str
 def _granted(plugins: str, draw: Draw, queue: str, each: Mapping[str, str]) -> tuple[int, set[str]]:
     """How many are let in where there has to be room for them, not for twice as many; and who of the others is."""
     world = _world(plugins, draw)
-    world.cluster.index(Wishes).by_queue = {queue: Wish(GROUPS, each, queues=0)}
+    world.cluster.index(CreditRequests).by_queue = {queue: CreditRequest(GROUPS, each, queues=0)}
     decisions = world.cycle()
     return decisions.credits[queue], {key for key, decided in decisions.podgroups.items() if decided.phase == "Inqueue"}
 

@@ -18,7 +18,7 @@ from volcano.api import keys, resources
 from volcano.api.keys import COMMAND_MARKER
 from volcano.controllers.job import after, events, machine, policies
 from volcano.controllers.job.after import Hold
-from volcano.controllers.job.credit import Purse
+from volcano.controllers.job.credit import CreditBalance
 from volcano.controllers.job.events import SYNC, Event
 from volcano.controllers.job.facts import Facts
 from volcano.controllers.job.ledger import Ledger
@@ -71,8 +71,8 @@ class JobController:
         self._pods = self.mailroom.pods
         self._performer = Performer(context, self._pods)
         self.queue.add(FIRST_MAIL)
-        self._purse = Purse()
-        self._queues = informers.of(resources.QUEUES, self._purse.callbacks)
+        self._balance = CreditBalance()
+        self._queues = informers.of(resources.QUEUES, self._balance.callbacks)
         self._priorities = informers.of(resources.PRIORITY_CLASSES)
         self._namespaces = informers.of(resources.NAMESPACES)
 
@@ -82,7 +82,7 @@ class JobController:
         """Read the job's mail: commands, then events that ask for action, then one look at everything."""
         if not self.mailroom.read:
             self.mailroom.read = True
-            self._purse.begin()
+            self._balance.begin()
         if key == FIRST_WORDS:
             self._catch_up_on_first_words()
             return
@@ -209,7 +209,7 @@ class JobController:
             await self._act(key, ledger, order)
             return
         if plan.is_on_credit:
-            self._purse.spend(job.spec.queue)
+            self._balance.spend(job.spec.queue)
             ledger.had_credit = True
         ledger.awaits_podgroup = plan.waits_for_podgroup and podgroup is None
         if ledger.awaits_podgroup:
@@ -353,7 +353,7 @@ class JobController:
     def _has_credit(self, job: Job, ledger: Ledger) -> bool:
         """Whether a podgroup that is made now, the job's first, is let in already, in the queue that the job names."""
         queue = job.spec.queue
-        if not self._purse.offers(queue) or job.status.version:
+        if not self._balance.offers(queue) or job.status.version:
             return False
         if ledger.had_credit or group_name(job) in ledger.ensured:
             return False
@@ -362,7 +362,7 @@ class JobController:
         if queue == keys.DEFAULT_QUEUE and self._home_queue(job):
             return False
         wanted = declared(job, self._values())
-        return self._purse.covers(queue, job.spec.scheduler_name, wanted, self._context.now())
+        return self._balance.covers(queue, job.spec.scheduler_name, wanted, self._context.now())
 
     def _hold(self, job: Job) -> Hold | None:
         """What other jobs the job waits for; it hears of their changes from now on."""

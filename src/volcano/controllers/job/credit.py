@@ -22,7 +22,7 @@ REMEMBERED = 8
 """Credits of a queue: two schedulers may write theirs over each other's, and one taken back may be written again."""
 
 
-class Purse:
+class CreditBalance:
     """The present credit of each queue, and what is left of it and of the last ones before it."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from volcano.scheduler.cluster.credit import Wish, Wishes
+from volcano.scheduler.cluster.credit import CreditRequest, CreditRequests
 from volcano.scheduler.cluster.jobs import Job
 from volcano.scheduler.framework.action import Action
 from volcano.scheduler.framework.heap import Heap
@@ -17,7 +17,7 @@ from volcano.scheduler.framework.session import Session
 
 PER_JOB: Final = ("job_enqueueable", "job_enqueued")
 PARTS: Final = (1, 4, 16)
-"""Where there is no room for all that a queue wishes, there may be for a part of it."""
+"""Where there is no room for all that a queue asks for, there may be for a part of it."""
 
 
 class Enqueue(Action):
@@ -37,9 +37,9 @@ class Enqueue(Action):
                 self._consider(session, job)
             if not jobs[queue.name]:
                 queues.drop()
-        for name, wish in session.cluster.index(Wishes).by_queue.items():
+        for name, request in session.cluster.index(CreditRequests).by_queue.items():
             if name in session.queues:
-                session.decisions.credits[name] = _ahead(session, name, wish)
+                session.decisions.credits[name] = _ahead(session, name, request)
 
     def _consider(self, session: Session, job: Job) -> None:
         """A group that does not say how much it needs is not put to the vote."""
@@ -53,7 +53,7 @@ class Enqueue(Action):
         session.admit(job)
 
 
-def _ahead(session: Session, queue_name: str, wish: Wish) -> int:
+def _ahead(session: Session, queue_name: str, request: CreditRequest) -> int:
     """How many of the podgroups that a queue expects may be let in now. None where a plugin wants to see each.
 
     There has to be room for as many again, and for as many of each other queue that is in a rush: none of them knows
@@ -61,12 +61,12 @@ def _ahead(session: Session, queue_name: str, wish: Wish) -> int:
     """
     asked = [(type(callback.plugin), hook) for hook in PER_JOB for callback in session.hooks.callbacks(hook)]
     dimensions = session.cluster.dimensions
-    if not all(_speaks_for(kind, hook) for kind, hook in asked) or not dimensions.knows(wish.each):
+    if not all(_speaks_for(kind, hook) for kind, hook in asked) or not dimensions.knows(request.each):
         return 0
-    queue, each = session.queues[queue_name], dimensions.vector(wish.each)
+    queue, each = session.queues[queue_name], dimensions.vector(request.each)
     for part in PARTS:
-        groups = wish.groups // part
-        if session.hooks.all("admits_ahead", queue, each * (groups * (1 + wish.queues))):
+        groups = request.groups // part
+        if session.hooks.all("admits_ahead", queue, each * (groups * (1 + request.queues))):
             return groups
     return 0
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from volcano.scheduler.cluster.cluster import Cluster
 
 
-class Wish(NamedTuple):
+class CreditRequest(NamedTuple):
     """So many podgroups are expected, none of which asks for more than `each`, a resource list."""
 
     groups: int
@@ -21,8 +21,8 @@ class Wish(NamedTuple):
     """So many queues are in a rush, this one with them."""
 
 
-class Wishes:
-    """One for a cluster. Nobody wishes anything until somebody fills `by_queue`."""
+class CreditRequests:
+    """One for a cluster. Nobody asks for anything until somebody fills `by_queue`."""
 
     def __init__(self, _cluster: Cluster) -> None:
-        self.by_queue: Mapping[str, Wish] = {}
+        self.by_queue: Mapping[str, CreditRequest] = {}

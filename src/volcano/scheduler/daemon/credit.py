@@ -27,7 +27,7 @@ from volcano.kube.bucket import Rush
 from volcano.kube.errors import ApiError, NotFound
 from volcano.kube.fence import NotLeading
 from volcano.kube.workqueue import WorkQueue
-from volcano.scheduler.cluster.credit import Wish
+from volcano.scheduler.cluster.credit import CreditRequest
 from volcano.scheduler.cluster.jobs import INQUEUE
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ UNREAD_QUEUES: Final = QUEUES.as_type(msgspec.Raw)
 """Nobody looks at the answers."""
 
 
-class Line:
+class QueueRush:
     """What is known of one queue in a rush."""
 
     def __init__(self, now: float) -> None:
@@ -66,8 +66,8 @@ class Line:
         """`each` as the present cycle has been asked for it: larger podgroups may come while it runs."""
         self.left = 0
         """Podgroups that may still come, as far as we have heard."""
-        self.ends = now
-        self.rests_until = now
+        self.expires = now
+        self.not_before = now
         self.granted: Credit | None = None
 
     def arrived(self, podgroup: PodGroup, now: float) -> None:
@@ -78,12 +78,12 @@ class Line:
         if declared != self.each:
             self.each = _larger(self.each, declared)
 
-    def wishes(self, now: float) -> bool:
+    def requests(self, now: float) -> bool:
         given = self.granted.groups if self.granted is not None else 0
-        few_left = self.left <= given // 2 or now >= self.ends - RENEWED_SECONDS
-        return now >= self.rests_until and few_left and self.rush.lasts(now)
+        few_left = self.left <= given // 2 or now >= self.expires - RENEWED_SECONDS
+        return now >= self.not_before and few_left and self.rush.lasts(now)
 
-    def is_forgotten(self, now: float) -> bool:
+    def may_be_forgotten(self, now: float) -> bool:
         """Nothing of it is known that a new one would not know."""
         return self.granted is None and self.rush.spare(now) >= BURST
 
@@ -91,8 +91,8 @@ class Line:
         self.granted, self.left = None, 0
 
 
-class CreditLines:
-    """Of all queues. `wishes` before a cycle, `grant` what it has found room for; `run` tells the controllers."""
+class CreditWriter:
+    """Of all queues. `requests` before a cycle, `grant` what it has found room for; `run` tells the controllers."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class CreditLines:
         self._scheduler_names = tuple(scheduler_names)
         self._clock = clock
         self._now = now
-        self._lines: dict[str, Line] = {}
+        self._rushes: dict[str, QueueRush] = {}
         self._queue: WorkQueue[str] = WorkQueue(base_seconds=0.1, max_seconds=30.0)
         self._has_swept = False
 
@@ -118,40 +118,40 @@ class CreditLines:
         if owner is None or owner.kind != JOBS.kind or owner.api_version != JOBS.api_version:
             return
         now, queue = self._clock(), podgroup.spec.queue
-        line = self._lines.get(queue)
-        if line is None:
-            line = self._lines[queue] = Line(now)
+        known = self._rushes.get(queue)
+        if known is None:
+            known = self._rushes[queue] = QueueRush(now)
             self._queue.add_after(queue, LOOK_SECONDS)
         with suppress(QuantityError):  # it is not counted by those who admit, either
-            line.arrived(podgroup, now)
+            known.arrived(podgroup, now)
 
-    def wishes(self) -> Mapping[str, Wish]:
+    def requests(self) -> Mapping[str, CreditRequest]:
         now = self._clock()
-        rushing = sum(line.rush.lasts(now) for line in self._lines.values())
-        wishing = {name: line for name, line in self._lines.items() if line.wishes(now)}
-        for line in wishing.values():
-            line.asked = line.each
-        return {name: Wish(GROUPS, line.asked, rushing) for name, line in wishing.items()}
+        rushing = sum(known.rush.lasts(now) for known in self._rushes.values())
+        asking = {name: known for name, known in self._rushes.items() if known.requests(now)}
+        for known in asking.values():
+            known.asked = known.each
+        return {name: CreditRequest(GROUPS, known.asked, rushing) for name, known in asking.items()}
 
     def grant(self, credits_: Mapping[str, int]) -> None:
         """A cycle has found room for so many podgroups."""
         self._sweep()
         now = self._clock()
         for queue, groups in credits_.items():
-            line = self._lines.get(queue)
-            if line is None:
+            known = self._rushes.get(queue)
+            if known is None:
                 continue
             if not groups:
-                line.take_back()
-                line.each, line.rests_until = {}, now + PAUSE_SECONDS  # until then the largest may be another
+                known.take_back()
+                known.each, known.not_before = {}, now + PAUSE_SECONDS  # until then the largest may be another
                 self._queue.add(queue)
                 continue
-            line.left, line.ends = groups, now + VALID_SECONDS
-            line.granted = Credit(
+            known.left, known.expires = groups, now + VALID_SECONDS
+            known.granted = Credit(
                 id=uuid.uuid4().hex,
                 scheduler_names=self._scheduler_names,
                 groups=groups,
-                each=line.asked,
+                each=known.asked,
                 until=self._now() + datetime.timedelta(seconds=VALID_SECONDS),
             )
             self._queue.add(queue)
@@ -159,12 +159,12 @@ class CreditLines:
     def take_over(self) -> None:
         """This scheduler leads, perhaps not for the first time: whoever led meanwhile has given other credits."""
         self._has_swept = False
-        for line in self._lines.values():
-            line.take_back()
+        for known in self._rushes.values():
+            known.take_back()
 
     async def run(self) -> None:
         """Write until cancelled."""
-        await self._queue.work(self._look)
+        await self._queue.work(self._reconcile)
 
     def _sweep(self) -> None:
         """Whoever led before may have left credits behind, which have ended or soon will."""
@@ -174,20 +174,20 @@ class CreditLines:
         for name in self._feed.store(QUEUES.plural):
             self._queue.add(name)
 
-    async def _look(self, name: str) -> None:
+    async def _reconcile(self, name: str) -> None:
         """Tell what is to be told about a queue; when its rush is over, take back what was told."""
-        queue, line = self._feed.store(QUEUES.plural).get(name), self._lines.get(name)
+        queue, known = self._feed.store(QUEUES.plural).get(name), self._rushes.get(name)
         if queue is None:
-            self._lines.pop(name, None)
+            self._rushes.pop(name, None)
             return
         now = self._clock()
-        if line is not None and line.is_forgotten(now):
-            del self._lines[name]
-        elif line is not None:
+        if known is not None and known.may_be_forgotten(now):
+            del self._rushes[name]
+        elif known is not None:
             self._queue.add_after(name, LOOK_SECONDS)
-            if not line.rush.lasts(now):
-                line.take_back()
-        wanted = line.granted.written() if line is not None and line.granted is not None else None
+            if not known.rush.lasts(now):
+                known.take_back()
+        wanted = known.granted.written() if known is not None and known.granted is not None else None
         told = queue.metadata.annotations.get(ADMISSION_CREDIT)
         if wanted == told or (wanted is None and not self._is_ours(queue.metadata)):
             return
@@ -205,10 +205,10 @@ class CreditLines:
         return told is not None and not set(self._scheduler_names).isdisjoint(told.scheduler_names)
 
     def _refused(self, name: str, problem: Exception) -> None:
-        line = self._lines.get(name)
-        if line is not None:
-            line.take_back()
-            line.rests_until = self._clock() + PAUSE_SECONDS
+        known = self._rushes.get(name)
+        if known is not None:
+            known.take_back()
+            known.not_before = self._clock() + PAUSE_SECONDS
         if isinstance(problem, NotLeading):
             return  # whoever leads now sweeps
         log.warning("queue %s: it cannot be told which podgroups are let in in advance: %s", name, problem)

@@ -30,11 +30,11 @@ from volcano.kube.rivals import Rivals
 from volcano.kube.versions import ServerVersion
 from volcano.scheduler import dump, engine
 from volcano.scheduler.cluster.cluster import Cluster
-from volcano.scheduler.cluster.credit import Wishes
+from volcano.scheduler.cluster.credit import CreditRequests
 from volcano.scheduler.cluster.ingest import ADDED, DELETED, Ingest
 from volcano.scheduler.cluster.shards import NODE_SHARDS
 from volcano.scheduler.daemon.binding import Outbox
-from volcano.scheduler.daemon.credit import CreditLines
+from volcano.scheduler.daemon.credit import CreditWriter
 from volcano.scheduler.daemon.extender import HttpExtender
 from volcano.scheduler.daemon.flags import Flags
 from volcano.scheduler.daemon.ingest import Feed
@@ -94,7 +94,7 @@ class Scheduler:
         self.rights = Rights()
         self.writer = self.rights.noting(fenced(client, self.elector))
         self.statuses = StatusWriter(self.writer, self.feed, self.recorder)
-        self.credits = CreditLines(fenced(client, self.elector), self.feed, flags.scheduler_name)
+        self.credits = CreditWriter(fenced(client, self.elector), self.feed, flags.scheduler_name)
         self.outbox = Outbox(
             self.writer,
             self.feed,
@@ -207,7 +207,7 @@ class Scheduler:
         self.is_deciding = True
         try:
             loop = asyncio.get_running_loop()
-            self.cluster.index(Wishes).by_queue = self.credits.wishes()
+            self.cluster.index(CreditRequests).by_queue = self.credits.requests()
             decisions = await self._in_engine(lambda: self._decide(loop))
         except Exception:
             log.exception("this cycle failed; everything it had not committed is undone")

@@ -201,7 +201,7 @@ class Decisions:
     tasks: dict[str, TaskState] = field(default_factory=dict)
     """Members of the jobs that this cycle looked at or changed, as they are at its end."""
     credits: dict[str, int] = field(default_factory=dict)
-    """Per queue that wished it, how many podgroups are let in before they are there."""
+    """Per queue that asked for it, how many podgroups are let in before they are there."""
     queues: dict[str, dict[str, str]] = field(default_factory=dict)
     """Per queue what its tasks hold, as resource lists."""
     shard: ShardUse | None = None
