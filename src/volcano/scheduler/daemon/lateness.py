@@ -39,7 +39,7 @@ REFILL_SECONDS: Final = 0.05
 DEBT: Final = 40.0
 """Statuses come by the dozen, with each cycle: a rush goes on through the pauses between cycles."""
 
-AFTERWARDS_SECONDS: Final = 0.01
+AFTERWARDS_SECONDS: Final = 0.005
 """After a rush, so many seconds for each that was held back: the API server has others to serve, too."""
 TURN_SECONDS: Final = 0.2
 """So long apart: together they cost this process less than one by one."""
