@@ -249,6 +249,7 @@ def submissions(load: Load) -> Iterable[tuple[Any, JsonObject]]:
             continue
         group, pods = jobs.outcome(number, load.replicas)
         del group["metadata"]["ownerReferences"]
+        del group["spec"]["minTaskMember"]  # its pods name no task
         if load.kind == "podgroups":
             yield resources.PODGROUPS.untyped, group
         for pod in pods:
