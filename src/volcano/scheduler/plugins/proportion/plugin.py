@@ -143,7 +143,7 @@ class Proportion(Plugin):
             return Vote.PERMIT
         account = self.accounts[queue.name]
         wanted = minimum(self.session, job)
-        claimed = wanted + account.allocated + self._inqueue[queue.name] - self._elastic[queue.name]
+        claimed = self._claimed_with(queue, wanted)
         short = exceeding(wanted, claimed, account.ceiling)
         if not short:
             return Vote.PERMIT
@@ -158,8 +158,13 @@ class Proportion(Plugin):
         account = self.accounts.get(queue.name)
         if account is None or not queue.is_open:  # its jobs have gone as fast as they came
             return False
-        claimed = amount + account.allocated + self._inqueue[queue.name] - self._elastic[queue.name]
-        return not exceeding(amount, claimed, account.ceiling)
+        return not exceeding(amount, self._claimed_with(queue, amount), account.ceiling)
+
+    def _claimed_with(self, queue: Queue, amount: Vector) -> Vector:
+        """What the queue would claim if `amount` came on top of what it holds and what was admitted."""
+        held = self.accounts[queue.name].allocated
+        claimed: Vector = amount + held + self._inqueue[queue.name] - self._elastic[queue.name]
+        return claimed
 
     def entitled(self, job: Job) -> bool:
         """Within the part of the cluster that is its queue's by weight, whatever other queues ask for, if that can be
