@@ -269,14 +269,15 @@ class Performer:
             made = ledger.ensured.get(name)
             if isinstance(made, float) and now - made < PODGROUP_PATIENCE_SECONDS:
                 return  # the watch has not shown it yet
+            is_new = True
             try:
                 await self._client.create(PODGROUP_HEADS, plan.podgroup_create, namespace)
             except AlreadyExists:
                 await self._check_owner(PODGROUPS, name, job)
-                ledger.ensured[name] = now
-                if plan.is_on_credit:
-                    raise Waits(f"podgroup {namespace}/{name} was made before: it is as the watch will show") from None
+                is_new = False
             ledger.ensured[name] = now
+            if plan.is_on_credit and not is_new:
+                raise Waits(f"podgroup {namespace}/{name} was made before: it is as the watch will show")
         if plan.podgroup_patch is not None:
             name, change = plan.podgroup_patch
             await self._client.patch(PODGROUPS, name, change, namespace)
