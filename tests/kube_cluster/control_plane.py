@@ -75,11 +75,10 @@ def start(
     *,
     controllers: bool = True,
     options: tuple[str, ...] = (),
-    controller_options: tuple[str, ...] = (),
 ) -> Address:
     """Start the control plane with everything it writes under `root`; return when it is ready.
 
-    `options` are further flags of kube-apiserver, `controller_options` of kube-controller-manager.
+    `options` are further flags of kube-apiserver.
     """
     etcd_port, peer_port, port = free_ports(3)
     pki = certificates.ensure(root / "pki", [HOST, "localhost", "10.96.0.1", "kubernetes.default.svc"])
@@ -89,7 +88,7 @@ def start(
     start_api_server(programs, pki, etcd_port, port, options)
     await_api(programs, address)
     if controllers:
-        start_controllers(programs, address, controller_options)
+        start_controllers(programs, address)
     return address
 
 
